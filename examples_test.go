@@ -423,6 +423,32 @@ func ExampleTable_Each() {
 	// 3 rows <nil>
 }
 
+// Dictionaries lists the entries of a column's dictionaries.
+func ExampleTable_Dictionaries() {
+	inTemp(func(ctx context.Context, dir string) {
+		sc := arrow.NewSchema([]arrow.Field{{Name: "city", Type: arrow.BinaryTypes.String}}, nil)
+		rows := strings.Repeat(`{"city":"Bern"},{"city":"Rome"},`, 500) + `{"city":"Oslo"}`
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader("["+rows+"]"))
+		name := filepath.Join(dir, "cities.parquet")
+		w := must(stoa.Create(ctx, name, sc, stoa.CreateOptions{}))
+		defer w.Abort(ctx)
+		if err := w.Write(ctx, must(b, err)); err != nil {
+			log.Fatal(err)
+		}
+		must(w.Close(ctx))
+		t := must(stoa.Open(ctx, name, stoa.OpenOptions{}))
+		defer t.Close()
+		err = t.Dictionaries(ctx, "city", func(entries arrow.Array) bool {
+			fmt.Println(entries)
+			return true
+		})
+		fmt.Println(err)
+	})
+	// Output:
+	// ["Bern" "Rome" "Oslo"]
+	// <nil>
+}
+
 // Row reads a row by its number: one page of each column.
 func ExampleTable_Row() {
 	ctx := context.Background()
