@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 )
 
 // Coverage checks the nodes of Describe against the coverage law: the leaves that name an object partition its bytes.
@@ -58,7 +59,7 @@ func (c *Coverage) sort() {
 		c.any = false
 	}
 	if !c.sorted {
-		slices.SortFunc(c.leaves, func(a, b leaf) int {
+		sorted.By(c.leaves, func(a, b leaf) int {
 			return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.off, b.off), cmp.Compare(a.end, b.end))
 		})
 		c.sorted = true

@@ -86,9 +86,14 @@ var sequences = regexp.MustCompile("\x1b(\\[[0-9;?]*[ -/]*[@-~]|\\([AB0]|[=>78])
 // waits until text, without commands to the terminal, has been written.
 func (x *terminal) waits(text string) {
 	x.t.Helper()
-	for end := time.Now().Add(time.Minute); !strings.Contains(sequences.ReplaceAllString(x.output(), ""), text); {
+	x.waitsFor(text, func(out string) bool { return strings.Contains(sequences.ReplaceAllString(out, ""), text) })
+}
+
+func (x *terminal) waitsFor(what string, is func(out string) bool) {
+	x.t.Helper()
+	for end := time.Now().Add(time.Minute); !is(x.output()); {
 		if time.Now().After(end) {
-			x.t.Fatalf("%q is not on the screen: %q", text, x.output())
+			x.t.Fatalf("%q is not on the screen: %q", what, x.output())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -195,9 +200,11 @@ func TestWorkIsShown(t *testing.T) {
 			w.Close()
 			x.cmd.Wait()
 			x.waits(out)
-			last := x.output()[strings.LastIndex(x.output(), "\r\x1b[K"):]
-			if x.cmd.ProcessState.ExitCode() != 0 || strings.Contains(last, "0:0") {
-				t.Errorf("status %d: the line stays: %q", x.cmd.ProcessState.ExitCode(), x.output())
+			x.waitsFor("a line that is removed", func(out string) bool {
+				return !strings.Contains(out[strings.LastIndex(out, "\r\x1b[K"):], "0:0")
+			})
+			if x.cmd.ProcessState.ExitCode() != 0 {
+				t.Errorf("status %d: %q", x.cmd.ProcessState.ExitCode(), x.output())
 			}
 		})
 	}

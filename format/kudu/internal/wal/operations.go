@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/codes"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -389,7 +390,7 @@ func (x *Replayer) place(ctx context.Context, rs uint64) error {
 			fmt.Sprintf("%d changes of %d rows of rowset %d cannot be placed, the first are of row %s: %s", changes,
 				len(lost), rs, x.keyText(lost[0].Key), e.Message))
 	}
-	slices.SortStableFunc(out, func(a, b LoggedChange) int { return cmp.Compare(a.Row, b.Row) })
+	sorted.StablyBy(out, func(a, b LoggedChange) int { return cmp.Compare(a.Row, b.Row) })
 	if len(out) > 0 {
 		x.Out.Changes[rs] = out
 	}

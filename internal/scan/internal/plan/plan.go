@@ -12,6 +12,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/nest"
+	"stoa/internal/sorted"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
@@ -162,7 +163,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 		p.Repeated = p.Repeated || !o.Nested && seen[o.Col]
 		seen[o.Col] = true
 	}
-	p.Filters = sorted(p.Filters)
+	p.Filters = distinct(p.Filters)
 	p.Alone = p.termsAlone()
 	for _, o := range p.Outputs {
 		switch {
@@ -172,7 +173,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 			p.Others = append(p.Others, o.Col)
 		}
 	}
-	p.Others = sorted(p.Others)
+	p.Others = distinct(p.Others)
 	p.Query = format.Query{Cols: slices.Concat(p.Filters, p.Others), Filter: p.Filter, Strict: p.Spec.Damaged == Fail}
 	for _, top := range slices.Sorted(maps.Keys(wants)) {
 		fp, err := p.field(sc, top, wants[top])
@@ -186,7 +187,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 		}
 		p.Query.Cols = append(p.Query.Cols, fp.Cols...)
 	}
-	p.Query.Cols = sorted(p.Query.Cols)
+	p.Query.Cols = distinct(p.Query.Cols)
 	if p.Batched {
 		return p.slots(sc)
 	}
@@ -267,7 +268,7 @@ func (p *Plan) judge(g format.RowGroup, o format.Overlay, col int, page *pred.Bo
 	})
 }
 
-func sorted(cols []int) []int {
+func distinct(cols []int) []int {
 	slices.Sort(cols)
 	return slices.Compact(cols)
 }
@@ -465,7 +466,7 @@ func (p *Plan) Clusters(groups []format.RowGroup, order []format.Key) [][]format
 			return [][]format.RowGroup{groups}
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b format.RowGroup) int { return bytes.Compare(a.Low, b.Low) })
+	sorted.StablyBy(groups, func(a, b format.RowGroup) int { return bytes.Compare(a.Low, b.Low) })
 	from := 0
 	var high []byte
 	for i, g := range groups {
