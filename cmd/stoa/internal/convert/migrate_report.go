@@ -282,9 +282,6 @@ func (t *migratedTable) facts() (out [][2]string) {
 		if b.ReadChecksum != "" {
 			sums += ", read back " + b.ReadChecksum
 		}
-		if b.Verdict == verdictEqual && b.ReadChecksum != "" && b.ReadChecksum != b.Checksum {
-			sums += ", which the types and values below explain"
-		}
 		add("checksum", b.Verdict+": "+sums)
 	}
 	for _, w := range t.Why {
