@@ -58,7 +58,7 @@ const (
 	maxLong        = 4 // exports and verifications at a time
 	maxHeader      = 16 << 10
 	headerTime     = 5 * time.Second
-	idleTime       = 2 * time.Minute
+	idleTime       = 15 * time.Second // of a connection without a request: others may wait for its place
 	workTime       = time.Minute      // for an answer
 	longTime       = 12 * time.Hour   // for an export or a verification, as long as somebody reads it
 	writeTime      = 30 * time.Second // for each part of an answer

@@ -389,3 +389,34 @@ func run(t *testing.T, args ...string) int {
 	}
 	return status
 }
+
+// TestIdleConnections: a connection that asks for nothing more gives up its place.
+func TestIdleConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for 15 seconds")
+	}
+	s := newServer(t, nil, lines(t, 10))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, l, 0) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(40 * time.Second))
+	if _, err := fmt.Fprintf(c, "GET /api/places HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(b, []byte("HTTP/1.1 200")) {
+		t.Errorf("the connection was not ended: %v %.100s", err, b)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
