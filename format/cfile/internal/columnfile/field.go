@@ -44,6 +44,9 @@ func (f *File) Field(o ReadOptions) arrow.Field {
 	if s.Holds != "" {
 		keys, vals = append(keys, block.MetaHolds), append(vals, s.Holds)
 	}
-	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array() || s.Nullable != nil &&
-		*s.Nullable, Metadata: arrow.NewMetadata(keys, vals)}
+	nullable := f.Footer.Nullable || f.Footer.Array()
+	if s.Nullable != nil && !f.Footer.Nullable {
+		nullable = *s.Nullable
+	}
+	return arrow.Field{Name: name, Type: t, Nullable: nullable, Metadata: arrow.NewMetadata(keys, vals)}
 }
