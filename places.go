@@ -283,7 +283,7 @@ func (o *opened) Unwrap() store.Tree { return o.Tree }
 
 func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	s, err := o.Tree.Open(ctx, name)
-	if err == nil {
+	if err == nil && !format.Glancing(ctx) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.files[path.Clean(name)] = true

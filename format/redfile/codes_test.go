@@ -252,8 +252,8 @@ func TestUnlistedParts(t *testing.T) {
 		reported := findings(format.Target{Tree: store.NewMemory(objects), Name: name})
 		if last := strings.Contains(name, "3"); last != (len(reported) == 1) {
 			t.Errorf("%s: %+v", name, reported)
-		} else if last && (reported[0].Code != "redfile.parts.unlisted" || reported[0].Severity != region.Warning ||
-			reported[0].At.Object != name || reported[0].Lost != 0) {
+		} else if last && (reported[0].Code != "redfile.parts.unlisted" || reported[0].Severity != region.Error ||
+			reported[0].At.Object != name || reported[0].Lost != -1) {
 			t.Errorf("%s: %+v", name, reported)
 		}
 	}

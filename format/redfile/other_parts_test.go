@@ -1,7 +1,10 @@
 package redfile_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"testing"
 
@@ -56,5 +59,62 @@ func TestPartOfNothing(t *testing.T) {
 	}
 	if n, err := tab.Count(ctx, stoa.ScanSpec{}); n != 194 || err != nil {
 		t.Errorf("got %d rows, %v, want 194", n, err)
+	}
+}
+
+// TestNextPartOfAnother: a part of another table is told like any other stray file, also if it has the number after the
+// last part, so that its marker is looked at.
+func TestNextPartOfAnother(t *testing.T) {
+	for _, number := range []int{4, 6} {
+		objects, other := splitTable(t, map[string]string{}), splitTableFrom(t, 7000, "row-group", map[string]string{})
+		stray := fmt.Sprintf("out/part-%05d.red", number)
+		objects[stray] = other["out/part-00000.red"]
+		told := false
+		for f, err := range stoa.Verify(ctx, "out", stoa.OpenOptions{Tree: store.NewMemory(objects),
+			Formats: []format.Format{redfile.Format}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			told = told || f.Code == "dir.foreign" && f.Part == stray
+		}
+		if !told {
+			t.Errorf("%s is not reported", stray)
+		}
+	}
+}
+
+// closed is a tree in which a file exists and cannot be opened.
+type closed struct {
+	store.Tree
+	name string
+}
+
+func (c closed) Open(ctx context.Context, name string) (store.Source, error) {
+	if name == c.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return c.Tree.Open(ctx, name)
+}
+
+// TestClosedMetadata: parts whose list is there and cannot be read do not pass for tables of their own.
+func TestClosedMetadata(t *testing.T) {
+	tree := closed{store.NewMemory(splitTable(t, map[string]string{})), "out/_metadata.red"}
+	o := stoa.OpenOptions{Tree: tree, Formats: []format.Format{redfile.Format}}
+	if tab, err := stoa.Open(ctx, "out", o); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("open: got %v, %v, want that it is not permitted", tab, err)
+	}
+	for e, err := range stoa.List(ctx, "out", o) {
+		if err == nil {
+			t.Errorf("list: got %+v, want an error", e)
+		}
+	}
+	errs := 0
+	for f, err := range stoa.Verify(ctx, "out", o) {
+		if err != nil || f.Severity == region.Error {
+			errs++
+		}
+	}
+	if errs == 0 {
+		t.Error("verify: no error")
 	}
 }

@@ -15,7 +15,11 @@ import (
 func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 		if in := InDir(ctx, tg); in.Name != tg.Name {
-			return Probe(ctx, in)
+			m, err := Probe(ctx, in)
+			if err != nil && ctx.Err() == nil {
+				return format.Likely, nil // by its name: without it, the parts would pass for tables of their own
+			}
+			return m, err
 		}
 		return format.No, nil
 	}

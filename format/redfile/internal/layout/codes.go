@@ -69,7 +69,7 @@ var Codes = check.Codes{
 	{Code: "redfile.part.repeated", Severity: region.Error, Help: "According to their sync blocks, a part of a split " +
 		"table begins with the same row group as another part beside it, and _metadata.red, which lists the parts, " +
 		"is missing: one of the two is a copy. If it replaces another part, the rows of that part are lost."},
-	{Code: "redfile.parts.unlisted", Severity: region.Warning, Help: "The _metadata.red of a split table is missing. " +
+	{Code: "redfile.parts.unlisted", Severity: region.Error, Help: "The _metadata.red of a split table is missing. " +
 		"Each part is a complete file and is read, but nothing records how many there were: parts after the last one " +
 		"may also be missing."},
 	{Code: "redfile.read", Severity: region.Error, Help: "The storage failed to read bytes of the file, or of a file " +

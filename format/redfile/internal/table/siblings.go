@@ -35,7 +35,8 @@ func (f *File) CheckTable(ctx context.Context) {
 
 // reportUnnamedPart reports a part beside the metadata of a split table that the metadata does not name. It does so if
 // the part belongs to the same table, or to the table of a part that is named, or if a named part is missing. In these
-// cases the metadata is older than the parts, or that of another table, and the rows of the part are not read.
+// cases the metadata is older than the parts, or that of another table, and the rows of the part are not read. A part
+// of another table is a stray like any other file.
 func (f *File) reportUnnamedPart(ctx context.Context) {
 	if f.NoVerify || path.Base(f.At.Object) != layout.MetadataFile {
 		return
@@ -65,7 +66,7 @@ func (f *File) reportUnnamedPart(ctx context.Context) {
 	if missing != "" || called[next] || len(called) == 1 || !exists(next) {
 		return
 	}
-	marker := f.MarkerOfObject(ctx, path.Join(dir, next))
+	marker := f.MarkerOfObject(format.Glance(ctx), path.Join(dir, next))
 	if marker == nil {
 		return
 	}
