@@ -68,6 +68,9 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 		// the schema was passed as an option, and the header now differs from it
 	case got.Status == use && bytes.Contains(said, []byte("the key is ()")):
 		// the schema now has no columns and so no key; another check makes sure that verify and cat report it
+	case got.Status == use && name == "get key" && c.says("cat") == damage &&
+		bytes.Contains(said, []byte("is of type")):
+		// the changed metadata say that the table is sorted by another column, which has no such value
 	case got.Status == use:
 		c.find("status", "%s: a harmed file is reported as wrong use: %s", name, short(got.Stderr))
 	case got.Status != fine && len(said) == 0:
