@@ -147,7 +147,7 @@ stoa/format/redfile/internal/write: std arrow fault format format/option store i
   internal/nest
   internal/thrift format/redfile/internal/unpack format/redfile/internal/layout format/redfile/internal/schema
 stoa/format/redfile/internal/table: std arrow fault format pred region store vec wire internal/check internal/nest
-  internal/typewords format/redfile/internal/layout format/redfile/internal/schema
+  internal/typewords internal/parts format/redfile/internal/layout format/redfile/internal/schema
   format/redfile/internal/container format/redfile/internal/page
 stoa/format/redfile/internal/recovery: std fault format region wire internal/check internal/thrift
   format/redfile/internal/layout format/redfile/internal/schema format/redfile/internal/container
@@ -213,8 +213,8 @@ stoa/format/cfile/internal/write: std internal/coerce arrow fault format format/
   internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
-stoa/format/cfile         : std internal/rows internal/check internal/describe arrow fault format pred region store
-  vec wire
+stoa/format/cfile         : std internal/rows internal/check internal/describe internal/parts arrow fault format pred
+  region store vec wire
   internal/arrowschema
   internal/check internal/enc/...
   internal/codec internal/sum internal/bloom internal/pb internal/present internal/nest

@@ -59,6 +59,7 @@ type Finding struct {
 	Column   string     // the column concerned; "" = all
 	Rows     [2]int64   // affected rows of the part, half-open; both -1 = not known
 	Lost     int64      // lost rows (or cells, if Column is set); -1 = not known
+	Gone     bool       // Column is lost in all rows, and its type is not known: the recovered table is without it
 	// Limit: the subject of the finding was not checked because it exceeds a budget. That is not damage: stoa.Verify
 	// yields it as an error after everything else was checked. Invalid: the request is impossible, and nothing was
 	// checked: stoa.Verify ends with the error. 0: Code says everything. It is fault.NotDamage of the error.

@@ -350,6 +350,7 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 		}
 	}
 	t.Finish(set, leaves, opts)
+	t.unread = set.unread(ctx, tg, o.Limits)
 	return t, nil
 }
 

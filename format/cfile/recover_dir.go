@@ -3,6 +3,7 @@ package cfile
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,6 +30,7 @@ type setRecovery struct {
 	t      *table
 	lost   []error // why a column is lost; nil: it is read
 	found  []region.Finding
+	torn   []string // columns by what is left of a setFile whose JSON is damaged; nil: not known
 }
 
 // recoverDir implements format.Format.Recover for directories.
@@ -49,6 +51,7 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 			return nil, r.found, err
 		}
 	}
+	r.t.unread = r.set.unread(ctx, tg, r.o.Limits)
 	if err := r.Finish(opts); err != nil {
 		r.t.Close()
 		return nil, r.found, err
@@ -109,7 +112,8 @@ func (r *setRecovery) readSet() error {
 		return nil
 	}
 	r.damaged(err, "", [2]int64{-1, -1}, -1)
-	r.set = fileSet{Rows: -1, ID: tornID(r.ctx, r.tg)}
+	r.set = fileSet{Rows: -1}
+	r.set.ID, r.torn = tornSet(r.ctx, r.tg, r.o.Limits)
 	files, ferr := looseFiles(r.ctx, r.tg, r.o.Limits)
 	for _, f := range files {
 		r.set.Columns = append(r.set.Columns, f.setColumn)
@@ -120,24 +124,44 @@ func (r *setRecovery) readSet() error {
 	return ferr
 }
 
-var setID = regexp.MustCompile(`"id":\s*"([0-9a-f]{32})"`)
+// Members of a setFile that are complete although its JSON is damaged behind them.
+var (
+	setID      = regexp.MustCompile(`"id":\s*"([0-9a-f]{32})"`)
+	setVersion = regexp.MustCompile(`"version":\s*([12]),`)
+	setSchema  = regexp.MustCompile(`"schema":\s*"([A-Za-z0-9+/]+=*)"`)
+)
 
-// tornID returns the id in the first 4 KiB of a setFile whose JSON is damaged further on; "" if the id is lost as well.
-func tornID(ctx context.Context, tg format.Target) string {
+// tornSet returns what is left of a setFile whose JSON is damaged: the id, "" if it is lost as well, and the paths of
+// the columns that its schema has, nil if that is lost. Values of the set are not taken from it: no checksum proves it.
+func tornSet(ctx context.Context, tg format.Target, l format.Limits) (id string, columns []string) {
 	src, err := tg.Tree.Open(ctx, inDir(tg, setFile))
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	defer src.Close()
-	b := make([]byte, min(src.Size(), 4<<10))
-	at := fault.Span{Object: inDir(tg, setFile), Len: int64(len(b))}
+	at := fault.Span{Object: inDir(tg, setFile), Len: min(src.Size(), maxSetFile)}
+	if l.Memory().Take(at.Len, at, "") != nil {
+		at.Len = min(at.Len, 4<<10)
+	}
+	b := make([]byte, at.Len)
 	if format.ReadFull(ctx, src, at, "", b) != nil {
-		return ""
+		return "", nil
 	}
-	if m := setID.FindSubmatch(b); m != nil {
-		return string(m[1])
+	if m := setID.FindSubmatch(b[:min(len(b), 4<<10)]); m != nil {
+		id = string(m[1])
 	}
-	return ""
+	set := fileSet{limits: l, name: at.Object, Version: 1}
+	if m := setVersion.FindSubmatch(b); m != nil {
+		set.Version = int(m[1][0] - '0')
+	}
+	if m := setSchema.FindSubmatch(b); m != nil {
+		set.Schema, _ = base64.StdEncoding.DecodeString(string(m[1]))
+	}
+	leaves, _ := set.leaves() // that they do not match the list of columns is no surprise
+	for _, leaf := range leaves {
+		columns = append(columns, leaf.Path)
+	}
+	return id, columns
 }
 
 // otherVersion reports whether the schema would fit the columns if the set had the other version number, and if so sets
@@ -216,9 +240,13 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	if err == nil {
 		err = r.set.checkColumn(f, i, l)
 	}
-	if err == nil && i > 0 && r.leaves == nil && r.set.Columns[i-1].Path == c.Path {
-		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s", c.Path,
-			r.set.Columns[i-1].File)
+	if k := slices.IndexFunc(r.set.Columns[:i], func(x setColumn) bool { return x.Path == c.Path }); err == nil &&
+		k >= 0 && r.leaves == nil {
+		first := r.set.Columns[k].File
+		name := columnByFile(c.File)
+		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s: column %q, after which the "+
+			"file is named, is lost", c.Path, first, name)
+		c.Path = name
 	}
 	r.t.files = append(r.t.files, &tableFile{File: f, name: c.Path, found: blocks})
 	r.lost = append(r.lost, err)
@@ -417,11 +445,13 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 		first = cmp.Or(first, r.lost[i])
 		r.damaged(r.lost[i], f.name, [2]int64{0, max(r.t.rows, 0)}, max(r.t.rows, 0))
 		r.loseColumn(i)
+		r.found[len(r.found)-1].Gone = f.File == nil
 	}
 	if readable == 0 && first != nil {
 		return first
 	}
 	r.dropUnreadable()
+	r.missTorn()
 	if r.leaves == nil {
 		r.set.Schema = nil
 	}
@@ -480,4 +510,18 @@ func (r *setRecovery) dropUnreadable() {
 		}
 	}
 	r.t.files, r.set.Columns = files, columns
+}
+
+// missTorn reports the columns that a damaged setFile still names, and of which no file is left.
+func (r *setRecovery) missTorn() {
+	for _, path := range r.torn {
+		if slices.ContainsFunc(r.set.Columns, func(c setColumn) bool { return c.Path == path }) ||
+			slices.ContainsFunc(r.found, func(f region.Finding) bool { return f.Column == path && f.Lost != 0 }) {
+			continue
+		}
+		rows := max(r.t.rows, 0)
+		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "schema", "column %q is lost: none of the "+
+			"files is that of this column", path), path, [2]int64{0, rows}, rows)
+		r.found[len(r.found)-1].Gone = true
+	}
 }

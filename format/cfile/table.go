@@ -13,6 +13,7 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/internal/present"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -29,6 +30,7 @@ type table struct {
 	declared *int64
 	bytes    int64
 	meta     []format.KeyValue
+	unread   []region.Finding // about CFiles in the directory that are not columns of the table
 }
 
 // tableFile is the file of one column.
@@ -41,6 +43,9 @@ type tableFile struct {
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }
 func (t *table) Meta() []format.KeyValue { return t.meta }
+
+// Findings returns what was noticed when the table was opened.
+func (t *table) Findings() []region.Finding { return t.unread }
 
 // Declared is the number of rows of a recovered set according to its setFile, or of a recovered file according to its
 // last block; -1 if unknown.

@@ -522,6 +522,10 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 	for _, c := range set.Columns {
 		known[c.File] = true
 	}
+	for _, f := range set.unread(v.ctx, tg, o.Limits) {
+		known[path.Base(f.At.Object)] = true
+		v.Emit(f)
+	}
 	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
 		if err == nil && !known[path.Base(info.Name)] {
 			v.Report("cfile.set.unknown", fault.Span{Object: info.Name}, "", "%s does not name the file", setFile)

@@ -38,6 +38,10 @@ var FrontCodes = []region.CodeDoc{
 		"backup, which is one directory with a backup's metadata."},
 	{Code: "dir.part.twice", Severity: region.Error, Help: "Two files of a backup have the same bytes. No key is in " +
 		"two files of a backup, so one is a copy, and its rows are read twice."},
+	{Code: "dir.part.unread", Severity: region.Error, Help: "A file in the directory of a table holds data of the " +
+		"table's own format, and the table's metadata does not name it: it is of another table, or the metadata is " +
+		"older than the file. Its rows are not among those of the table. Files in no known format and hidden files " +
+		"are not reported."},
 	{Code: "dir.part.unknown", Severity: region.Note, Help: "The files of a directory have names used by Spark and " +
 		"many backup jobs, and nothing in it records how many there should be: tasks without rows write none. If a " +
 		"file was removed without a trace, that cannot be noticed; compare the number of rows with the source."},

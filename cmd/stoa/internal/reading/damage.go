@@ -88,13 +88,25 @@ type manifest struct {
 	Losses   []manifestLoss `json:"losses"`
 }
 
+// Gone returns the losses of the columns that recovered tables are without. No scan meets them.
+func Gone(findings []region.Finding) (out []region.Loss) {
+	for _, x := range findings {
+		if x.Gone {
+			out = append(out, region.Loss{Part: x.Part, Column: x.Column, Rows: x.Rows, Exact: x.Lost >= 0,
+				Err: fault.Corruptf(x.At, x.Path, "%s", x.Message)})
+		}
+	}
+	return out
+}
+
 // Report reports what was noticed and what was lost, after a scan that ended with err. It returns err, or cli.ErrDamage
 // if something was lost.
 func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, findings []region.Finding,
 	err error) error {
 	ReportFindings(a, findings)
 	if f.Manifest != "" {
-		if werr := WriteManifest(a, ctx, f.Manifest, f.Document(sources, findings, err), f.Losses); werr != nil {
+		if werr := WriteManifest(a, ctx, f.Manifest, f.Document(sources, findings, err),
+			slices.Concat(f.Losses, Gone(findings))); werr != nil {
 			return errors.Join(err, werr)
 		}
 	} else if !f.Later {

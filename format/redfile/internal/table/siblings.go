@@ -12,7 +12,9 @@ import (
 	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
 	"stoa/internal/check"
+	"stoa/internal/parts"
 	"stoa/region"
+	"stoa/store"
 )
 
 // maxGap is the maximum number of successive missing parts that are searched for an existing one.
@@ -29,17 +31,17 @@ func (f *File) CheckTable(ctx context.Context) {
 			"groups; what was after it is missing", len(f.Footer.Groups))
 	}
 	f.reportOwnGroups()
-	f.reportUnnamedPart(ctx)
+	f.reportUnread(ctx, f.reportUnnamedPart(ctx))
 	f.checkSiblings(ctx)
 }
 
 // reportUnnamedPart reports a part beside the metadata of a split table that the metadata does not name. It does so if
 // the part belongs to the same table, or to the table of a part that is named, or if a named part is missing. In these
-// cases the metadata is older than the parts, or that of another table, and the rows of the part are not read. A part
-// of another table is a stray like any other file.
-func (f *File) reportUnnamedPart(ctx context.Context) {
+// cases the metadata is older than the parts, or that of another table, and the rows of the part are not read. It
+// returns the name of the part, "" if there is none. A part of another table is left to reportUnread.
+func (f *File) reportUnnamedPart(ctx context.Context) string {
 	if f.NoVerify || path.Base(f.At.Object) != layout.MetadataFile {
-		return
+		return ""
 	}
 	dir, called, missing := path.Dir(f.At.Object), map[string]bool{"": true}, ""
 	exists := func(name string) bool {
@@ -59,30 +61,54 @@ func (f *File) reportUnnamedPart(ctx context.Context) {
 		if name := layout.PartName(i); !called[name] && exists(name) {
 			f.report("redfile.part.other", f.MetaAt, where, "%s, which it names, is missing, and "+
 				"%s is there, which it does not name: it is older than the parts, or another table's", missing, name)
-			return
+			return name
 		}
 	}
 	next := layout.PartName(len(f.Footer.Groups)) // parts are named after their first row group
 	if missing != "" || called[next] || len(called) == 1 || !exists(next) {
-		return
+		return ""
 	}
 	marker := f.MarkerOfObject(format.Glance(ctx), path.Join(dir, next))
 	if marker == nil {
-		return
+		return ""
 	}
 	if bytes.Equal(marker, f.Footer.Marker()) {
 		f.report("redfile.part.other", f.MetaAt, where, "%s is of this table, and it does not name it: it is older "+
 			"than the part, whose rows are not read", next)
-		return
+		return next
 	}
 	for i := range f.Footer.Groups {
 		name := layout.PartName(i)
 		if called[name] && bytes.Equal(marker, f.MarkerOfObject(ctx, path.Join(dir, name))) {
 			f.report("redfile.part.other", f.MetaAt, where, "it names %s and not %s, and the two are of one table: it "+
 				"is older than these parts, or another table's, and the rows of %[2]s are not read", name, next)
-			return
+			return next
 		}
 	}
+	return ""
+}
+
+// reportUnread reports the RedFiles beside the metadata of a split table that it does not name, except told, which is
+// reported. If the metadata is not that of a split table, that is reported instead.
+func (f *File) reportUnread(ctx context.Context, told string) {
+	if path.Base(f.At.Object) != layout.MetadataFile || f.At.Off != 0 || f.OwnGroupPath() != "" {
+		return
+	}
+	called := map[string]bool{layout.MetadataFile: true, told: true}
+	for _, g := range f.Footer.Groups {
+		for _, c := range g.Columns {
+			called[path.Clean(c.File)] = true
+		}
+	}
+	f.Reported = append(f.Reported, parts.Unread(ctx, f.Tree, path.Dir(f.At.Object),
+		func(base string) bool { return called[base] },
+		func(ctx context.Context, info store.Info) string {
+			m, err := container.Probe(ctx, format.Target{Tree: f.Tree, Name: info.Name})
+			if err == nil && m == format.No {
+				return ""
+			}
+			return "a RedFile"
+		})...)
 }
 
 // CheckChunks reports the first chunk whose metadata in the file's metadata contradicts the schema: one of the two is
