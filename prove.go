@@ -227,7 +227,7 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 		p.unchecked = plan.Incomparable()
 	}
 	got, err = p.readBack(ctx, t, plan, p.memory())
-	if errors.Is(err, fault.Limit) { // a row that the writer took within its memory may need more to be assembled
+	if fault.OverBudget(err) { // a row that the writer took within its memory may need more to be assembled
 		got, err = p.readBack(ctx, t, plan, 0)
 	}
 	if err != nil {

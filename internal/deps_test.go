@@ -32,6 +32,7 @@ stoa/wire                 : std fault region internal/budget
 stoa/internal/budget      : std fault
 stoa/internal             : std
 stoa/examples/indexed     : std arrow stoa
+stoa/corpus/releases/next : anything
 stoa/internal/sum         : std
 stoa/internal/sorted      : std
 stoa/internal/sqltext     : std
@@ -248,7 +249,8 @@ stoa/format/parquet/internal/read: std arrow fault format pred vec internal/enc/
   github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/page
   format/parquet/internal/order
   format/parquet/internal/file
-stoa/format/parquet/internal/describe: std fault format region internal/thrift format/parquet/internal/meta
+stoa/format/parquet/internal/describe: std fault format region internal/describe internal/thrift
+  format/parquet/internal/meta
   format/parquet/internal/file
 stoa/format/parquet/internal/verify: std arrow fault format pred region vec internal/check
   github.com/cespare/xxhash/...
@@ -294,7 +296,8 @@ stoa/format/*             : std arrow fault format format/option pred region sto
   internal/nest internal/pb internal/rows internal/sum internal/thrift
 stoa/advise               : std fault format store stoa vec
 stoa/stage                : std arrow fault format store stoa internal/parts
-stoa/serve                : std arrow fault format internal/cells internal/check pred region store stoa vec
+stoa/serve                : std arrow fault format internal/cells internal/check internal/extremes pred region store
+  stoa vec
 stoa/cmd/stoa/internal/config: std format github.com/pelletier/go-toml/v2
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
   format/icebergdelta format/hive

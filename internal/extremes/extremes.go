@@ -71,7 +71,28 @@ func OfArray(a arrow.Array, lo, hi *Value) {
 // At updates lo and hi with one value, and reports which of them it became. Types without an order, and NaN, are
 // ignored.
 func At(a arrow.Array, i int, lo, hi *Value) (lower, higher bool) {
-	var x Value
+	x, ordered := valueOf(a, i)
+	if !ordered || math.IsNaN(x.f) {
+		return false, false
+	}
+	x.Set = true
+	lower, higher = !lo.Set || x.less(lo), !hi.Set || hi.less(&x)
+	for _, e := range []struct {
+		to   *Value
+		take bool
+	}{{lo, lower}, {hi, higher}} {
+		if e.take {
+			if x.Text == "" {
+				x.s, x.Text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
+			}
+			*e.to = x
+		}
+	}
+	return lower, higher
+}
+
+// valueOf returns a value without its text; false: its type has no order.
+func valueOf(a arrow.Array, i int) (x Value, ordered bool) {
 	switch a := a.(type) {
 	case *array.Int8:
 		x.i = int64(a.Value(i))
@@ -120,25 +141,9 @@ func At(a arrow.Array, i int, lo, hi *Value) (lower, higher bool) {
 	case *array.FixedSizeBinary:
 		x.s = string(a.Value(i))
 	default:
-		return false, false
+		return x, false
 	}
-	if math.IsNaN(x.f) {
-		return false, false
-	}
-	x.Set = true
-	lower, higher = !lo.Set || x.less(lo), !hi.Set || hi.less(&x)
-	for _, e := range []struct {
-		to   *Value
-		take bool
-	}{{lo, lower}, {hi, higher}} {
-		if e.take {
-			if x.Text == "" {
-				x.s, x.Text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
-			}
-			*e.to = x
-		}
-	}
-	return lower, higher
+	return x, true
 }
 
 // Under reports whether v is less than o. Both are set, and of one column.

@@ -160,10 +160,9 @@ func (r *run) read(ctx context.Context, t *task) error {
 	}
 	g, rows := t.groups[0], t.rows
 	if rows == (vec.Range{}) {
-		rows = r.wanted(g)
-	}
-	if rows == none {
-		return emit.ErrStop
+		if rows = r.wanted(g); rows == none {
+			return emit.ErrStop
+		}
 	}
 	if rows.Len() == 0 && g.Rows >= 0 {
 		r.base += g.Rows

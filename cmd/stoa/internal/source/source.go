@@ -100,8 +100,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		return stoa.OpenOptions{}, err
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Mmap: f.Mmap, Share: f.Share,
-		Planned: f.Planned,
-		Tree:    store.Roots(cli.Tree{A: a})}
+		Planned: f.Planned, Tree: store.Roots(cli.Tree{A: a})}
 	a.Remote().Limit(f.MaxRequests)
 	if err = f.openCache(a); err == nil {
 		err = a.Enter(ctx, paths)
@@ -129,10 +128,9 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		if _, ok := opts[w.Key]; ok {
 			return o, cli.WrongUse("--%s and --source-opt %s=… say the same thing", w.Flag, w.Key)
 		}
-		switch err := checkKnown(w, ctx, a, paths, o); {
-		case err != nil && slices.Contains(f.Shared, w.Flag):
+		if err := checkKnown(w, ctx, a, paths, o); err != nil && slices.Contains(f.Shared, w.Flag) {
 			continue
-		case err != nil:
+		} else if err != nil {
 			return o, err
 		}
 		opts[w.Key] = cmp.Or(w.Value, w.Given)

@@ -1,11 +1,14 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 
 	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/sorted"
 )
 
 // Pages do not name their column, and a checksum covers them wherever they lie: if bytes were inserted or removed,
@@ -16,7 +19,9 @@ import (
 // after the chunk: its pages may be those of another column, or, without checksums, its last page may have wrong
 // values. There are two signs of that: bytes between the last structure and the footer that belong to nothing, and
 // indexes that are not where the footer says. A single damaged index proves nothing; a single intact one proves that
-// nothing has moved. In a file without indexes, copies of the chunks' metadata prove that, or all chunks must be whole.
+// nothing has moved. In a file without indexes, copies of the chunks' metadata prove that, or all chunks must be whole,
+// the last one by its checksums. If less than a page was inserted or removed, the chunks before the first torn one are
+// where they were.
 func (t *pageTable) checkNotMoved(ctx context.Context) error {
 	r := t.r
 	if t.cipher() != nil || r.NoVerify || r.Lost != nil || r.EncryptedFooter {
@@ -30,17 +35,21 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 	if err != nil || found {
 		return err
 	}
-	switch {
-	case bad >= 2 || bad == 1 && gap != 0:
-	case bad == 0 && gap != 0:
+	if bad < 2 && gap == 0 {
+		return nil
+	}
+	if bad == 0 {
 		if proven, err := r.provenBefore(ctx); err != nil || t.at.End() <= proven {
 			return err
 		}
-		if whole, err := r.wholeOnce(ctx); err != nil || whole {
+	}
+	if gap != 0 {
+		w, err := r.wholeChunks(ctx)
+		// pages that have moved by less than a page are nowhere where another page should be
+		little := gap < smallestPage && -gap < smallestPage
+		if err != nil || bad == 0 && w.all(t) || little && w.have(t) {
 			return err
 		}
-	default:
-		return nil
 	}
 	t.pages = nil
 	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""), "bytes were inserted or removed before the "+
@@ -59,18 +68,39 @@ func (r *Reader) gapBeforeFooter() int64 {
 	return *r.gap
 }
 
-// wholeOnce is allWhole, computed once: it reads the file.
-func (r *Reader) wholeOnce(ctx context.Context) (bool, error) {
+// smallestPage is less than a page header has.
+const smallestPage = 12
+
+// wholeChunks is how far a file's chunks, in their order, are whole.
+type wholeChunks struct {
+	torn int64 // where the first one begins that is not; math.MaxInt64: all are
+	last int64 // where the one before it begins
+}
+
+// all reports whether all chunks are whole, so that what belongs to nothing lies behind them. Without checksums, it may
+// as well lie within the last page of the last chunk, which no header follows.
+func (w *wholeChunks) all(t *pageTable) bool {
+	return w.torn == math.MaxInt64 && !(t.unchecked && t.at.Off == w.last)
+}
+
+// have reports whether the pages of a chunk are in their places and whole. Without checksums, the header of the next
+// chunk protects a chunk.
+func (w *wholeChunks) have(t *pageTable) bool {
+	return t.at.End() <= w.torn && (!t.unchecked || t.at.Off < w.last)
+}
+
+// wholeChunks is findWhole, computed once: it reads the file.
+func (r *Reader) wholeChunks(ctx context.Context) (*wholeChunks, error) {
 	r.proving.Lock()
 	defer r.proving.Unlock()
 	if r.whole == nil {
-		whole, err := r.allWhole(ctx)
+		whole, err := r.findWhole(ctx)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		r.whole = &whole
+		r.whole = whole
 	}
-	return *r.whole, nil
+	return r.whole, nil
 }
 
 // provenBefore returns the offset of the last copy of a chunk's metadata that is where the footer says: nothing before
@@ -154,29 +184,50 @@ func (t *pageTable) misplacedIndexes(ctx context.Context) (bad int, found bool, 
 	return bad, found, err
 }
 
-// allWhole reports whether each chunk of the file consists of pages, whose checksums, if they have any, are right.
-func (r *Reader) allWhole(ctx context.Context) (bool, error) {
-	var buf []byte
+// findWhole looks for the first chunk that does not consist of pages, whose checksums, if they have any, are right.
+func (r *Reader) findWhole(ctx context.Context) (*wholeChunks, error) {
+	type chunk struct {
+		off        int64
+		group, col int
+	}
+	var all []chunk
 	for g, rg := range r.Footer.RowGroups {
-		for k, c := range rg.Columns {
-			values := int64(0)
-			for p, err := range r.Pages(ctx, g, k) {
-				if err == nil && p.HasCRC {
-					err = r.CheckCRC(ctx, p, "", &buf)
-				}
-				if errors.Is(err, fault.Corrupt) {
-					return false, nil
-				} else if err != nil {
-					return false, err
-				}
-				if p.IsData() {
-					values += p.Values
-				}
-			}
-			if values != c.MetaData.NumValues {
-				return false, nil
-			}
+		for k := range rg.Columns {
+			all = append(all, chunk{r.ChunkSpan(g, k).Off, g, k})
 		}
 	}
-	return true, nil
+	sorted.By(all, func(a, b chunk) int { return cmp.Compare(a.off, b.off) })
+	var buf []byte
+	w := &wholeChunks{torn: math.MaxInt64}
+	for _, c := range all {
+		whole, err := r.isWhole(ctx, c.group, c.col, &buf)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			w.torn = c.off
+			break
+		}
+		w.last = c.off
+	}
+	return w, nil
+}
+
+// isWhole reports whether a chunk consists of pages, whose checksums, if they have any, are right.
+func (r *Reader) isWhole(ctx context.Context, group, col int, buf *[]byte) (bool, error) {
+	values := int64(0)
+	for p, err := range r.Pages(ctx, group, col) {
+		if err == nil && p.HasCRC {
+			err = r.CheckCRC(ctx, p, "", buf)
+		}
+		if errors.Is(err, fault.Corrupt) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		if p.IsData() {
+			values += p.Values
+		}
+	}
+	return values == r.Footer.RowGroups[group].Columns[col].MetaData.NumValues, nil
 }

@@ -23,9 +23,9 @@ type Reader struct {
 	tables tables
 
 	proving sync.Mutex
-	proven  int64  // see provenBefore; 0 if it is not known yet
-	gap     *int64 // see gapBeforeFooter; nil likewise
-	whole   *bool  // see wholeOnce; nil likewise
+	proven  int64        // see provenBefore; 0 if it is not known yet
+	gap     *int64       // see gapBeforeFooter; nil likewise
+	whole   *wholeChunks // nil likewise
 }
 
 // NewReader returns a reader of f; lost holds the error of each missing chunk.
