@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -62,8 +63,8 @@ func (c *Copy) difference() (d difference, err error) {
 	rank := func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.change.Stored.Rank(a), c.change.Stored.Rank(b)), strings.Compare(a, b))
 	}
-	slices.SortFunc(d.ranked, rank)
-	slices.SortFunc(d.gone, func(a, b string) int { return -rank(a, b) })
+	sorted.By(d.ranked, rank)
+	sorted.By(d.gone, func(a, b string) int { return -rank(a, b) })
 	return d, err
 }
 

@@ -3,7 +3,6 @@ package kudufs
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,6 +11,7 @@ import (
 	"stoa/fault"
 	"stoa/format/kudu/internal/meta"
 	"stoa/internal/nest"
+	"stoa/internal/sorted"
 )
 
 // tablet buffers the rows of one tablet until they make a rowset.
@@ -46,7 +46,7 @@ func (t *tablet) flush(ctx context.Context, v *server, spool *keySpool, mem memo
 		return nil
 	}
 	defer t.clear()
-	slices.SortStableFunc(t.keys, func(a, b rowKey) int { return bytes.Compare(a.key, b.key) })
+	sorted.StablyBy(t.keys, func(a, b rowKey) int { return bytes.Compare(a.key, b.key) })
 	keys := make([][]byte, len(t.keys))
 	order := make([]int32, len(t.keys))
 	for i, k := range t.keys {

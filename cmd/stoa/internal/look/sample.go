@@ -128,7 +128,7 @@ func (r *reservoir) add(b arrow.RecordBatch) error {
 	for slot := range chosen {
 		slots = append(slots, slot)
 	}
-	slices.SortFunc(slots, func(a, b int64) int { return int(chosen[a] - chosen[b]) })
+	sorted.By(slots, func(a, b int64) int { return int(chosen[a] - chosen[b]) })
 	for _, slot := range slots {
 		rows = append(rows, sampled{r.seen - b.NumRows() + chosen[slot], whole, chosen[slot]})
 	}

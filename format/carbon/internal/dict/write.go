@@ -18,6 +18,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
+	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/store"
 	"stoa/wire"
@@ -128,7 +129,7 @@ func (d *DictFile) AddAll(values map[string]bool) error {
 		return err
 	}
 	list := layout.SortedKeys(values)
-	slices.SortFunc(list, JavaCompare)
+	sorted.By(list, JavaCompare)
 	for _, v := range list {
 		if _, err := d.Add(v); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/internal/check"
+	"stoa/internal/sorted"
 )
 
 // OpenFiles opens data files as one table with the columns of the first file. saved receives the findings of recovery;
@@ -89,8 +90,8 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 			d.Indexes = append(d.Indexes, info.Name)
 		}
 	}
-	slices.SortFunc(d.Data, status.CompareNames)
-	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged index replaces others: its entries win
+	sorted.By(d.Data, status.CompareNames)
+	sorted.StablyBy(d.Indexes, func(a, b string) int { // a merged index replaces others: its entries win
 		return strings.Compare(path.Ext(b), path.Ext(a))
 	})
 	for _, name := range d.Indexes {

@@ -14,6 +14,7 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
+	"stoa/internal/sorted"
 )
 
 // entry returns the effective entry of a block of load l; nil if none of its rows are deleted. u is the block's entry
@@ -169,6 +170,6 @@ func (t *Managed) updateStatuses(ctx context.Context) (out []string, err error) 
 		ms, _ := status.Millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
 		return ms
 	}
-	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(at(b), at(a)) })
+	sorted.By(out, func(a, b string) int { return cmp.Compare(at(b), at(a)) })
 	return out, nil
 }

@@ -271,8 +271,8 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 	l.place(ctx)
 	c.reportTruncated(f)
 	byPlace := func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) }
-	slices.SortFunc(c.Live, byPlace)
-	slices.SortFunc(c.Dead, byPlace)
+	sorted.By(c.Live, byPlace)
+	sorted.By(c.Dead, byPlace)
 	return nil
 }
 

@@ -337,7 +337,7 @@ func (x *Replayer) finish(ctx context.Context) error {
 	for _, m := range x.rows {
 		x.Out.Rows = append(x.Out.Rows, m.LoggedRow)
 	}
-	slices.SortFunc(x.Out.Rows, func(a, b LoggedRow) int { return bytes.Compare(a.Key, b.Key) })
+	sorted.By(x.Out.Rows, func(a, b LoggedRow) int { return bytes.Compare(a.Key, b.Key) })
 	for _, rs := range slices.Sorted(maps.Keys(x.moved)) {
 		if err := x.place(ctx, rs); err != nil {
 			return err
