@@ -113,11 +113,14 @@ class _Readable:
     def to_pandas(self, columns: Columns = None, where: Any = None, filter: Any = None, **kw: Any) -> Any:
         """A pandas.DataFrame; other arguments are those of pyarrow.Table.to_pandas.
 
+        64-bit integers with nulls have pandas' type Int64 or UInt64, and not float64, which changes values beyond 2**53;
+        nested ones are Python integers. With types_mapper or integer_object_nulls, all is as pyarrow does it.
+
         >>> import stoa
         >>> stoa.open("try/flat.red").to_pandas(columns=["i"]).shape
         (500, 1)
         """
-        return self.to_table(columns=columns, filter=filter, where=where).to_pandas(**kw)
+        return _frame(self.to_table(columns=columns, filter=filter, where=where), kw)
 
     def to_polars(self, columns: Columns = None, where: Any = None, filter: Any = None) -> Any:
         """A polars.DataFrame.
@@ -181,6 +184,31 @@ class _Source:
 
     def __init__(self, opened: _Open, damaged: str):
         self._opened, self._damaged, self.schema = opened, damaged, opened.schema
+
+
+def _frame(table: pa.Table, kw: dict[str, Any]) -> Any:
+    """A pandas.DataFrame of a table, in which no integer becomes a float that differs from it."""
+    exact: dict[str, Any] = {}
+    if "types_mapper" not in kw and "integer_object_nulls" not in kw:
+        for f, column in zip(table.schema, table.columns):
+            if f.type in (pa.int64(), pa.uint64()) and column.null_count > 0:
+                import pandas
+                exact[f.name] = column.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype(),
+                                                               pa.uint64(): pandas.UInt64Dtype()}.get)
+            elif _holds_wide_integers(f.type):
+                exact[f.name] = column.to_pandas(integer_object_nulls=True)
+    df = table.to_pandas(**kw)
+    for k, name in enumerate(df.columns):
+        if name in exact and table.column_names.count(name) == 1:
+            exact[name].index = df.index
+            df.isetitem(k, exact[name])
+    return df
+
+
+def _holds_wide_integers(t: pa.DataType) -> bool:
+    """Whether a nested type has 64-bit integers in it."""
+    children = [t.field(i).type for i in range(t.num_fields)] if pa.types.is_nested(t) else []
+    return any(c in (pa.int64(), pa.uint64()) or _holds_wide_integers(c) for c in children)
 
 
 class Table(_Readable, pads.FileSystemDataset):

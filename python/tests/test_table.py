@@ -192,6 +192,32 @@ def test_pandas():
     assert isinstance(df, pd.DataFrame) and len(df) > 0 and df["id"].max() < 100
 
 
+def test_pandas_integers(tmp_path):
+    """No 64-bit integer becomes another one, with nulls beside it or not, nested or not."""
+    big = [2**63 - 1, None, -2**53 - 1, 7]
+    wide = pa.table({
+        "id": pa.array([1, 2, 3, 2**62 + 1], pa.int64()),
+        "n": pa.array(big, pa.int64()),
+        "u": pa.array([2**64 - 1, None, 0, 2**53 + 1], pa.uint64()),
+        "small": pa.array([1, None, 2, 3], pa.int32()),
+        "list": pa.array([big, None, [], [2**60 + 1]], pa.list_(pa.int64())),
+        "struct": pa.array([{"x": v} for v in big], pa.struct([("x", pa.int64())])),
+    })
+    stoa.write(wide, str(tmp_path / "wide.parquet"))
+    df = stoa.open(str(tmp_path / "wide.parquet")).to_pandas()
+    def plain(v):
+        if isinstance(v, dict):
+            return {k: plain(x) for k, x in v.items()}
+        if hasattr(v, "__len__") and not isinstance(v, str):
+            return [plain(x) for x in v]
+        return None if v is None or v is pd.NA or v != v else v
+    for name in wide.column_names:
+        assert [plain(v) for v in df[name]] == wide[name].to_pylist(), name
+    assert df["id"].dtype == "int64" and df["n"].dtype == "Int64" and df["u"].dtype == "UInt64"
+    asked = stoa.open(str(tmp_path / "wide.parquet")).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    assert asked["id"].dtype == "Int64"
+
+
 def test_errors_have_places():
     t = stoa.open("try/damaged/key.cfile")
     for read in [t.to_table, lambda: t.scan().read_all(), lambda: list(t.to_batches()),
