@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -267,6 +268,7 @@ func (s *server) DoPutPreparedStatementQuery(ctx context.Context, q flightsql.Pr
 		return nil, err
 	}
 	given := 0
+	statement := cmp.Or(t.Prepared, t.Query)
 	text := t.Query
 	for r.Next() {
 		b := r.RecordBatch()
@@ -274,7 +276,7 @@ func (s *server) DoPutPreparedStatementQuery(ctx context.Context, q flightsql.Pr
 			return nil, grpcError(fault.Invalidf("expected the values of one execution, found %d rows", given))
 		}
 		if b.NumRows() == 1 {
-			if text, err = withValues(t.Query, b, s.engine != nil); err != nil {
+			if text, err = withValues(statement, b, s.engine != nil); err != nil {
 				return nil, grpcError(err)
 			}
 		}
@@ -282,5 +284,5 @@ func (s *server) DoPutPreparedStatementQuery(ctx context.Context, q flightsql.Pr
 	if err := r.Err(); err != nil {
 		return nil, grpcError(err)
 	}
-	return s.sign.seal(ticket{Query: text}), nil
+	return s.sign.seal(ticket{Query: text, Prepared: statement}), nil
 }

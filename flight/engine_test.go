@@ -271,6 +271,19 @@ func parametersOf(t *testing.T, c *flightsql.Client, texts []string, statement s
 	if _, err := p.Execute(t.Context()); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("without a value: %v", err)
 	}
+	for _, k := range []int{3, 1, 3} { // a statement is executed as often as one likes
+		row := rowOf(t, p.ParameterSchema(), []any{k})
+		p.SetParameters(row)
+		info, err := p.Execute(t.Context())
+		row.Release()
+		if err != nil {
+			t.Fatalf("executed again: %v", err)
+		}
+		if rows, _, err := fetch(t.Context(), c, info); err != nil || !slices.Equal(rows, []string{fmt.Sprint(k)}) {
+			t.Errorf("executed again with %d: got %q, %v", k, rows, err)
+		}
+	}
+	p.Close(t.Context())
 }
 
 // rowOf makes a row of values: numbers, dates and texts, of the types of a schema where they fit.

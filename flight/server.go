@@ -107,7 +107,7 @@ func (s *server) info(ctx context.Context, statement string, desc *flight.Flight
 		return err
 	}
 	for i := range splits {
-		if err := add(ticket{id, statement, &splits[i]}); err != nil {
+		if err := add(ticket{ID: id, Query: statement, Split: &splits[i]}); err != nil {
 			return nil, err
 		}
 	}

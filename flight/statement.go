@@ -26,6 +26,8 @@ type ticket struct {
 	ID    string      `json:"id"` // of the execution, by which it can be cancelled
 	Query string      `json:"q"`
 	Split *stoa.Split `json:"split,omitempty"` // nil: everything
+	// Prepared is the statement with its parameters, if Query has values in their place: it may be executed again.
+	Prepared string `json:"p,omitempty"`
 }
 
 // signer signs tickets and handles, so that a server opens only those that it made.
