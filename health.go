@@ -205,7 +205,7 @@ func plainDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 
 // dirVerifier verifies everything in a directory.
 type dirVerifier struct {
-	files   int // files met in directories that no format owns
+	files   int // files and tables met in directories that no format owns
 	ctx     context.Context
 	o       OpenOptions
 	yield   func(region.Finding, error) bool
@@ -305,6 +305,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 
 // target verifies what a format knows and, in a directory, also what the format skips.
 func (v *dirVerifier) target(tg found, depth int) error {
+	v.files++
 	all := newOpened(tg.Tree)
 	tg.Tree = all
 	for f, err := range verifyOne(v.ctx, tg, v.o) {

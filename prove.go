@@ -241,8 +241,8 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 // readBack returns the checksums of t, read with so much memory; 0: with what every reader may take.
 func (p *proof) readBack(ctx context.Context, t *Table, plan *content.Plan, memory int64) (content.Sum, error) {
 	out := plan.Summer(1)
-	spec := ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel, Memory: memory}
-	for b, err := range t.Scan(ctx, spec) {
+	for b, err := range t.Scan(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel,
+		Memory: memory}) {
 		if err != nil {
 			return content.Sum{}, err
 		}
@@ -254,11 +254,10 @@ func (p *proof) readBack(ctx context.Context, t *Table, plan *content.Plan, memo
 // memory returns roughly how many bytes may be held while an output is read back: the writer's memory option, or 512
 // MiB.
 func (p *proof) memory() int64 {
-	const usual = 512 << 20
 	if n, ok := format.ParseSize(p.wo.Opts["memory"]); ok && n > 0 {
 		return n
 	}
-	return usual
+	return 512 << 20
 }
 
 // IsUnproven reports whether err says that an output does not contain what was written to it.
