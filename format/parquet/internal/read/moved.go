@@ -75,12 +75,13 @@ const smallestPage = 12
 type wholeChunks struct {
 	torn int64 // where the first one begins that is not; math.MaxInt64: all are
 	last int64 // where the one before it begins
+	more bool  // behind the last chunk is a page, so that it ends where the footer says
 }
 
 // all reports whether all chunks are whole, so that what belongs to nothing lies behind them. Without checksums, it may
-// as well lie within the last page of the last chunk, which no header follows.
+// as well lie within the last page of the last chunk, if no header follows it.
 func (w *wholeChunks) all(t *pageTable) bool {
-	return w.torn == math.MaxInt64 && !(t.unchecked && t.at.Off == w.last)
+	return w.torn == math.MaxInt64 && (w.more || !t.unchecked || t.at.Off != w.last)
 }
 
 // have reports whether the pages of a chunk are in their places and whole. Without checksums, the header of the next
@@ -198,7 +199,7 @@ func (r *Reader) findWhole(ctx context.Context) (*wholeChunks, error) {
 	}
 	sorted.By(all, func(a, b chunk) int { return cmp.Compare(a.off, b.off) })
 	var buf []byte
-	w := &wholeChunks{torn: math.MaxInt64}
+	w, end := &wholeChunks{torn: math.MaxInt64}, int64(0)
 	for _, c := range all {
 		whole, err := r.isWhole(ctx, c.group, c.col, &buf)
 		if err != nil {
@@ -208,7 +209,12 @@ func (r *Reader) findWhole(ctx context.Context) (*wholeChunks, error) {
 			w.torn = c.off
 			break
 		}
-		w.last = c.off
+		w.last, end = c.off, r.ChunkSpan(c.group, c.col).End()
+	}
+	if end < r.FooterAt.Off {
+		_, err := r.PlainPageHeader(ctx, fault.Span{Object: r.FooterAt.Object, Off: end, Len: r.FooterAt.Off - end},
+			"page", nil)
+		w.more = err == nil
 	}
 	return w, nil
 }
