@@ -9,11 +9,13 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -279,6 +281,43 @@ func TestWritersAtOnce(t *testing.T) {
 		t.Fatalf("got %v, %v; want %v", got, err, want)
 	}
 	t.Logf("%d rows, %d of %d deletes refused", len(got), refused, writers*loads)
+}
+
+// TestNameOfAnother: files named after the time may have the name of another writer's. The change is refused, and the
+// other writer's file stays as it is.
+func TestNameOfAnother(t *testing.T) {
+	ctx := t.Context()
+	s, _ := serve(t)
+	create(ctx, t)
+	m := model{1: "a", 2: "b", 3: "c"}
+	if _, err := open(ctx, t).Append(ctx, columns, m.batch(), stoa.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var taken atomic.Pointer[string] // the file that another writer made just before ours
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name := s.Dir + r.URL.Path; r.Method == http.MethodPut && strings.Contains(name, "tableupdatestatus-") &&
+			taken.CompareAndSwap(nil, &name) {
+			if err := os.WriteFile(name, []byte("another's"), 0o666); err != nil {
+				t.Error(err)
+			}
+		}
+		s.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL_S3", server.URL)
+	_, err := open(ctx, t).Delete(ctx, stoa.DeleteOptions{Where: "id = 2"})
+	if err == nil || !strings.Contains(err.Error(), "another program has changed the table") {
+		t.Errorf("got %v, want that another program has changed the table", err)
+	}
+	if taken.Load() == nil {
+		t.Fatal("no update status was written")
+	}
+	if b, err := os.ReadFile(*taken.Load()); err != nil || string(b) != "another's" {
+		t.Errorf("the other writer's file: got %q, %v", b, err)
+	}
+	if got, err := read(ctx); err != nil || !maps.Equal(got, m) {
+		t.Errorf("got %v, %v; want %v", got, err, m)
+	}
 }
 
 // TestWriterDies: a writer that dies at any request leaves the table as it was, or as it should become, and the next

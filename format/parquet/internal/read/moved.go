@@ -211,9 +211,12 @@ func (r *Reader) findWhole(ctx context.Context) (*wholeChunks, error) {
 		}
 		w.last, end = c.off, r.ChunkSpan(c.group, c.col).End()
 	}
-	if end < r.FooterAt.Off {
+	if w.torn == math.MaxInt64 && end < r.FooterAt.Off {
 		_, err := r.PlainPageHeader(ctx, fault.Span{Object: r.FooterAt.Object, Off: end, Len: r.FooterAt.Off - end},
 			"page", nil)
+		if err != nil && !errors.Is(err, fault.Corrupt) { // it says nothing about the bytes, and must not be kept
+			return nil, err
+		}
 		w.more = err == nil
 	}
 	return w, nil
