@@ -7,18 +7,12 @@ package sorted
 
 import "sort"
 
-// by is a list with its order.
-type by[T any] struct {
-	list []T
-	cmp  func(a, b T) int
+// By sorts list by cmp, as slices.SortFunc does. The sort is not stable.
+func By[T any](list []T, cmp func(a, b T) int) {
+	sort.Slice(list, func(i, j int) bool { return cmp(list[i], list[j]) < 0 })
 }
 
-func (s by[T]) Len() int           { return len(s.list) }
-func (s by[T]) Less(i, j int) bool { return s.cmp(s.list[i], s.list[j]) < 0 }
-func (s by[T]) Swap(i, j int)      { s.list[i], s.list[j] = s.list[j], s.list[i] }
-
-// By sorts list by cmp, as slices.SortFunc does. The sort is not stable.
-func By[T any](list []T, cmp func(a, b T) int) { sort.Sort(by[T]{list, cmp}) }
-
 // StablyBy sorts list by cmp, and keeps the order of equal elements, as slices.SortStableFunc does.
-func StablyBy[T any](list []T, cmp func(a, b T) int) { sort.Stable(by[T]{list, cmp}) }
+func StablyBy[T any](list []T, cmp func(a, b T) int) {
+	sort.SliceStable(list, func(i, j int) bool { return cmp(list[i], list[j]) < 0 })
+}
