@@ -280,10 +280,17 @@ func TestSecretsOfWrongAddresses(t *testing.T) {
 	}
 }
 
-// TestObjectThatChanges: an object that is replaced while it is read is reported like a file that changes.
+// TestObjectThatChanges: an object that is replaced while it is read is reported like a file that changes, also by a
+// store that has only times of objects.
 func TestObjectThatChanges(t *testing.T) {
+	for _, untagged := range []bool{false, true} {
+		t.Run(fmt.Sprint("without ETags: ", untagged), func(t *testing.T) { objectThatChanges(t, untagged) })
+	}
+}
+
+func objectThatChanges(t *testing.T, untagged bool) {
 	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
-	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+	s3 := &remotetest.S3{Dir: filepath.Dir(dir), NoETags: untagged}
 	file := filepath.Join(dir, name)
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"sort"
@@ -14,6 +13,7 @@ import (
 	"github.com/klauspost/reedsolomon"
 
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // Repaired is the result of Repair.
@@ -41,10 +41,11 @@ func (e *UnrepairableError) Error() string {
 
 // Repair writes all files in their sealed form into sink; changed blocks are restored from parity. Every block is
 // compared with the seal before it is written, and everything written is read back and compared before it becomes
-// visible. roots are the present places of the files, as many and in the same order as when they were sealed. Errors:
+// visible. p has the present places of the files, as many and in the same order as when they were sealed. Errors:
 // an *UnrepairableError if parity does not suffice; a seal that has lost names or checksums of files. In both cases
 // nothing is written.
-func (s *Seal) Repair(ctx context.Context, roots []string, sink store.Sink) (m Repaired, err error) {
+func (s *Seal) Repair(ctx context.Context, p Places, sink store.Sink) (m Repaired, err error) {
+	roots := p.Roots
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
 	}
@@ -54,7 +55,7 @@ func (s *Seal) Repair(ctx context.Context, roots []string, sink store.Sink) (m R
 	if len(s.lostSums) > 0 { // the output could not be checked
 		return m, fmt.Errorf("the seal has lost checksums of %s", s.lostSums[0].label(roots))
 	}
-	x := &repairer{s: s, roots: roots, open: map[int]*os.File{}, at: -1}
+	x := &repairer{ctx: ctx, s: s, places: p, open: map[int]*openFile{}, at: -1}
 	defer x.close()
 	defer func() {
 		if err != nil {
@@ -130,10 +131,11 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 
 // repairer restores blocks, window by window.
 type repairer struct {
-	s     *Seal
-	roots []string
-	open  map[int]*os.File // by file; nil if it cannot be read
-	lost  []Difference
+	ctx    context.Context
+	s      *Seal
+	places Places
+	open   map[int]*openFile // by file; nil if it cannot be read
+	lost   []Difference
 
 	at   int64            // the window that was restored last
 	made map[int64][]byte // its restored blocks, by their number among all blocks
@@ -146,37 +148,52 @@ func (x *repairer) close() {
 			f.Close()
 		}
 	}
-	x.open = map[int]*os.File{}
+	x.open = map[int]*openFile{}
 }
 
-// source opens a file in its present state; nil if it cannot be read.
-func (x *repairer) source(f *File) *os.File {
+// source opens a file in its present state; nil if it cannot be read. A store that does not answer is an error: the file
+// is not lost.
+func (x *repairer) source(f *File) (*openFile, error) {
 	if in, ok := x.open[f.Index]; ok {
-		return in
+		return in, nil
 	}
 	if len(x.open) > 200 {
 		x.close()
 	}
-	var in *os.File
-	if name, err := f.path(x.roots); err == nil {
-		now := File{}
-		if now.look(name) == nil && now.Kind == Regular {
-			in, _ = os.Open(name)
+	var in *openFile
+	far := remote.Is(x.places.Roots[f.Root])
+	if far || x.regular(f) {
+		var err error
+		if in, err = x.places.open(x.ctx, f); err != nil && far && store.Failing(err) {
+			return nil, err
 		}
 	}
 	x.open[f.Index] = in
-	return in
+	return in, nil
+}
+
+// regular reports whether a file is still one: opening a pipe would not end.
+func (x *repairer) regular(f *File) bool {
+	name, err := f.path(x.places.Roots)
+	now := File{}
+	return err == nil && now.look(name) == nil && now.Kind == Regular
 }
 
 // read reads block b of a file; it returns false if the block differs from the sealed one.
 func (x *repairer) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 	want, ok, err := known.of(b)
-	in := x.source(f)
-	if err != nil || !ok || in == nil {
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	in, err := x.source(f)
+	if err != nil || in == nil {
 		return nil, false, err
 	}
 	buf := make([]byte, min(Block, f.Size-b*Block))
-	if n, _ := in.ReadAt(buf, b*Block); n < len(buf) { // unreadable bytes are restored
+	if n, err := in.ReadAt(buf, b*Block); n < len(buf) { // unreadable bytes of a disk are restored
+		if err != io.EOF && remote.Is(x.places.Roots[f.Root]) {
+			return nil, false, err
+		}
 		return nil, false, nil
 	}
 	return buf, sumOf(buf) == want, nil
@@ -229,7 +246,7 @@ func (x *repairer) write(ctx context.Context, sink store.Sink, f *File, m *Repai
 }
 
 func (x *repairer) markLost(f *File, b int64) {
-	name, off, n := f.label(x.roots), b*Block, min(Block, f.Size-b*Block)
+	name, off, n := f.label(x.places.Roots), b*Block, min(Block, f.Size-b*Block)
 	if k := len(x.lost) - 1; k >= 0 && x.lost[k].File == name && x.lost[k].Off+x.lost[k].Len == off {
 		x.lost[k].Len += n
 		return

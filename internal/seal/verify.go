@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/zeebo/xxh3"
+
+	"stoa/store"
+	"stoa/store/remote"
 )
 
 // The kinds of Difference.
@@ -35,13 +37,15 @@ type Difference struct {
 	Message string // details, as part of a sentence
 }
 
-// Verify compares the files below roots, as many and in the same order as when they were sealed, with the seal, and
-// reports each difference. Each file is read once; a file that cannot be read is a Difference, not an error.
-func (s *Seal) Verify(ctx context.Context, roots []string, report func(Difference)) error {
+// Verify compares the files of places, as many and in the same order as when they were sealed, with the seal, and
+// reports each difference. Each file is read once; a file that cannot be read is a Difference, not an error. A store
+// that fails is an error.
+func (s *Seal) Verify(ctx context.Context, p Places, report func(Difference)) error {
+	roots := p.Roots
 	if len(roots) != len(s.head.Roots) {
 		return fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
 	}
-	there, err := Walk(roots)
+	there, err := p.Walk(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,7 +53,7 @@ func (s *Seal) Verify(ctx context.Context, roots []string, report func(Differenc
 	for i := range there {
 		known[fileKey{there[i].Root, there[i].Name}] = &there[i]
 	}
-	v := &verifier{s: s, roots: roots, report: report, named: map[string]string{}}
+	v := &verifier{s: s, places: p, roots: roots, report: report, named: map[string]string{}}
 	for _, f := range s.files {
 		if d := s.digests[f.Index]; d != "" && f.Size > 0 {
 			v.named[d] = f.label(roots)
@@ -77,7 +81,8 @@ func (s *Seal) Verify(ctx context.Context, roots []string, report func(Differenc
 
 type verifier struct {
 	s      *Seal
-	roots  []string
+	places Places
+	roots  []string // of places
 	report func(Difference)
 	named  map[string]string // files by digest
 }
@@ -148,12 +153,8 @@ func (s *Seal) compare(ctx context.Context, f *File, in io.Reader, size int64) (
 }
 
 func (v *verifier) content(ctx context.Context, f, now *File) error {
-	name, err := f.path(v.roots)
-	if err != nil {
-		return err
-	}
 	out := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
-	in, err := os.Open(name)
+	in, err := v.places.open(ctx, f)
 	if err == nil {
 		defer in.Close()
 		var d damage
@@ -165,7 +166,8 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 	var p *fs.PathError
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it became shorter while it was read")
-	} else if !errors.As(err, &p) {
+	} else if !errors.As(err, &p) || errors.Is(err, store.ErrChanged) || remote.Is(v.roots[f.Root]) &&
+		!errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	out.What, out.Message = Unread, err.Error()
@@ -220,11 +222,7 @@ func (v *verifier) classify(f, now *File, d damage) {
 func (v *verifier) added(ctx context.Context, f *File) error {
 	d := Difference{What: Added, File: f.label(v.roots), Len: f.Size, Size: f.Size}
 	if f.Kind == Regular && f.Size > 0 {
-		name, err := f.path(v.roots)
-		if err != nil {
-			return err
-		}
-		if in, err := os.Open(name); err == nil {
+		if in, err := v.places.open(ctx, f); err == nil {
 			got, err := v.s.compare(ctx, &File{Index: -1}, in, f.Size)
 			in.Close()
 			if ctx.Err() != nil {

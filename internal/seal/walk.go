@@ -9,44 +9,7 @@ import (
 	"strings"
 
 	"github.com/zeebo/xxh3"
-
-	"stoa/internal/sorted"
 )
-
-// Walk lists the files of each place separately, sorted by name. A place that is a symbolic link is followed; links
-// below it are not.
-func Walk(roots []string) (files []File, err error) {
-	for i, root := range roots {
-		from := len(files)
-		real, err := filepath.EvalSymlinks(root)
-		if err != nil {
-			return nil, err
-		}
-		err = filepath.WalkDir(real, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			rel, err := filepath.Rel(real, name)
-			if err != nil {
-				return err
-			}
-			f := File{Root: i, Name: filepath.ToSlash(rel)}
-			if err := f.look(name); err != nil {
-				return err
-			}
-			files = append(files, f)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		sorted.By(files[from:], func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	}
-	for i := range files {
-		files[i].Index = i
-	}
-	return files, nil
-}
 
 // look sets the kind, size and target of the file called name, without opening it.
 func (f *File) look(name string) error {
@@ -93,12 +56,8 @@ func (f *File) label(roots []string) string {
 func (f *File) Label(roots []string) string { return f.label(roots) }
 
 // Digest reads a regular file and returns its digest as a seal records it: over its blocks' checksums and its size.
-func (f *File) Digest(ctx context.Context, roots []string) (string, error) {
-	name, err := f.path(roots)
-	if err != nil {
-		return "", err
-	}
-	in, err := os.Open(name)
+func (p Places) Digest(ctx context.Context, f *File) (string, error) {
+	in, err := p.open(ctx, f)
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +69,7 @@ func (f *File) Digest(ctx context.Context, roots []string) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", f.label(roots), err)
+		return "", fmt.Errorf("%s: %w", f.label(p.Roots), err)
 	}
 	return digest(all, f.Size), nil
 }

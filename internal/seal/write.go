@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/klauspost/reedsolomon"
@@ -35,10 +34,10 @@ const secondCopy = 64 << 20
 
 // Write seals files as listed by Walk. It reads each of them once, in order. If a file changes meanwhile, the error
 // wraps ErrChanged, and the output is useless.
-func Write(ctx context.Context, out io.Writer, roots []string, files []File, o Options) (Summary, error) {
-	w := &writer{roots: roots, files: files, o: o}
+func Write(ctx context.Context, out io.Writer, p Places, files []File, o Options) (Summary, error) {
+	w := &writer{places: p, files: files, o: o}
 	h := head{Version: version, Block: Block, Parity: o.Parity, Files: len(files), Roots: []string{}}
-	for _, r := range roots {
+	for _, r := range p.Roots {
 		h.Roots = append(h.Roots, filepath.Base(filepath.Clean(r)))
 	}
 	for i := range files {
@@ -68,7 +67,7 @@ func Write(ctx context.Context, out io.Writer, roots []string, files []File, o O
 	s := Summary{Files: len(files), Bytes: h.Bytes}
 	for i := range files {
 		if files[i].Kind == Special {
-			s.Special = append(s.Special, files[i].label(roots))
+			s.Special = append(s.Special, files[i].label(p.Roots))
 		}
 	}
 	err = w.rec.end()
@@ -77,7 +76,7 @@ func Write(ctx context.Context, out io.Writer, roots []string, files []File, o O
 }
 
 type writer struct {
-	roots  []string
+	places Places
 	files  []File
 	o      Options
 	head   head
@@ -139,21 +138,13 @@ func (w *writer) file(ctx context.Context, f *File) error {
 	if f.Kind != Regular {
 		return nil
 	}
-	name, err := f.path(w.roots)
-	if err != nil {
-		return err
-	}
-	in, err := os.Open(name)
+	in, err := w.places.open(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	before, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	changed := fmt.Errorf("%s: %w", f.label(w.roots), ErrChanged)
-	if !before.Mode().IsRegular() || before.Size() != f.Size {
+	changed := fmt.Errorf("%s: %w", f.label(w.places.Roots), ErrChanged)
+	if in.size != f.Size {
 		return changed
 	}
 	h := newHashes(f, w.keep)
@@ -169,11 +160,9 @@ func (w *writer) file(ctx context.Context, f *File) error {
 	if err != nil {
 		return err
 	}
-	after, err := in.Stat()
-	if err != nil {
+	if same, err := in.same(); err != nil {
 		return err
-	}
-	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+	} else if !same {
 		return changed
 	}
 	return h.end()

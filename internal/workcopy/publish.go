@@ -195,7 +195,7 @@ func (p *publication) write(ctx context.Context, rel string) (o remote.Object, e
 	was, existed := p.at[rel]
 	switch {
 	case p.single:
-	case existed && was.Stamp == "":
+	case existed && !remote.Strong(was.Stamp):
 		return o, fault.Unsupportedf(fault.Span{Object: p.place.Name() + "/" + rel}, "", "the store gives it no ETag, "+
 			"so that a change by somebody else is not noticed")
 	default:

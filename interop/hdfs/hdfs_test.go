@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stoa/store/remote/remotetest"
 )
 
 // corpus are places that Hadoop's own client copies into the cluster.
@@ -222,6 +224,17 @@ func TestSimple(t *testing.T) {
 			t.Errorf("status %d: %s", status, said)
 		}
 	})
+}
+
+// TestVerbs: every verb does in a cluster what it does on a disk, and what it cannot do there, it says.
+func TestVerbs(t *testing.T) {
+	c := start(t, "simple")
+	disk := t.TempDir()
+	remotetest.Fixture(t, "../..", disk, c.run)
+	c.tell("put", disk, "/verbs")
+	n := remotetest.Verbs(t, c.run, disk, c.address()+"/verbs")
+	n += remotetest.Changes(t, c.run, disk, c.address()+"/verbs")
+	t.Logf("COUNT lines of the command that do in a cluster what they do on a disk: %d", n)
 }
 
 // killed kills a process that writes: nothing is visible, and clean removes the rest.

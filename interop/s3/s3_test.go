@@ -23,6 +23,8 @@ type gateway struct {
 	dir  string // of the bucket
 	env  []string
 	stoa string
+
+	endpoint string
 }
 
 // start starts versitygw with flags of its posix back end, and builds the command.
@@ -62,8 +64,9 @@ func start(t *testing.T, flags ...string) *gateway {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+	g.endpoint = "http://" + address
 	g.env = append(os.Environ(), "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secretsecret", "AWS_REGION=us-east-1",
-		"AWS_ENDPOINT_URL_S3=http://"+address, "AWS_EC2_METADATA_DISABLED=true", "AWS_PROFILE=")
+		"AWS_ENDPOINT_URL_S3="+g.endpoint, "AWS_EC2_METADATA_DISABLED=true", "AWS_PROFILE=")
 	return g
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,9 +67,16 @@ func OpenCache(dir string, limit int64) (*Cache, error) {
 // extent is a range of an object that is cached.
 type extent struct{ off, n int64 }
 
+// Strong reports whether a stamp differs whenever the content does: a weak ETag, and the time of the last change, which
+// has seconds, may not.
+func Strong(stamp string) bool {
+	_, err := http.ParseTime(stamp)
+	return stamp != "" && !strings.HasPrefix(stamp, "W/") && err != nil
+}
+
 // dirOf returns the directory for an object's data; "": the object has no strong stamp and is not cached.
 func (c *Cache) dirOf(addr string, o Object, version string) string {
-	if c == nil || o.Stamp == "" || strings.HasPrefix(o.Stamp, "W/") {
+	if c == nil || !Strong(o.Stamp) {
 		return ""
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d", addr, o.Key, version, o.Stamp, o.Size))

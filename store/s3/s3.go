@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
@@ -73,7 +74,7 @@ func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (
 		if o.Key == "" {
 			continue
 		}
-		x := remote.Object{Key: o.Key, Size: o.Size, Stamp: o.ETag, Changed: o.LastModified}
+		x := remote.Object{Key: o.Key, Size: o.Size, Stamp: stampOf(o.ETag, o.LastModified), Changed: o.LastModified}
 		if shallow && strings.HasSuffix(o.Key, "/") && o.ETag == "" {
 			x = remote.Object{Key: o.Key, Dir: true}
 		}
@@ -90,13 +91,31 @@ func (c *client) Head(ctx context.Context, key, version string) (remote.Object, 
 	if err != nil {
 		return remote.Object{}, reason(err)
 	}
-	return remote.Object{Key: key, Size: o.Size, Stamp: o.ETag, Changed: o.LastModified}, nil
+	return remote.Object{Key: key, Size: o.Size, Stamp: stampOf(o.ETag, o.LastModified), Changed: o.LastModified}, nil
 }
 
 // versionID returns the version in the query of an address.
 func versionID(query string) string { return strings.TrimPrefix(query, "versionId=") }
 
-// Get requests a range of the object with the ETag of o.
+// stampOf returns an object's ETag, or else the time of its last change, in the form of HTTP's headers: a gateway to a
+// file system may have no ETag of files that did not come through it.
+func stampOf(etag string, changed time.Time) string {
+	if etag == "" && changed.Unix() > 0 {
+		return changed.UTC().Format(http.TimeFormat)
+	}
+	return etag
+}
+
+// sameAs demands that the object still has the stamp. A time is compared with that of the answer: some gateways compare
+// it with one that has fractions of a second.
+func sameAs(opts *minio.GetObjectOptions, stamp string) error {
+	if !remote.Strong(stamp) {
+		return nil
+	}
+	return opts.SetMatchETag(stamp)
+}
+
+// Get requests a range of the object with the stamp of o.
 func (c *client) Get(ctx context.Context, o remote.Object, version string, off, n int64) (remote.Body, error) {
 	opts := minio.GetObjectOptions{VersionID: versionID(version)}
 	if n >= 0 {
@@ -104,10 +123,8 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 			return remote.Body{}, err
 		}
 	}
-	if o.Stamp != "" {
-		if err := opts.SetMatchETag(o.Stamp); err != nil {
-			return remote.Body{}, err
-		}
+	if err := sameAs(&opts, o.Stamp); err != nil {
+		return remote.Body{}, err
 	}
 	body, info, h, err := c.api.GetObject(ctx, c.bucket, o.Key, opts)
 	if err != nil {
@@ -123,7 +140,7 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 		return remote.Body{}, &remote.Error{Reason: "the server does not say which bytes it sends"}
 	}
 	return remote.Body{ReadCloser: body, Off: from,
-		Object: remote.Object{Key: o.Key, Size: size, Stamp: info.ETag}}, nil
+		Object: remote.Object{Key: o.Key, Size: size, Stamp: stampOf(info.ETag, info.LastModified)}}, nil
 }
 
 // messages are texts for the most frequent error codes.

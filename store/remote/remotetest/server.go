@@ -30,6 +30,8 @@ type S3 struct {
 	Page    int                   // keys per page; 0: 1000
 	// IgnoreConditions: conditions of writes are ignored, as by some stores.
 	IgnoreConditions bool
+	// NoETags: objects have only the time of their last change, like files in the folder of a gateway.
+	NoETags bool
 
 	Requests atomic.Int64
 	writing  writing
@@ -131,7 +133,11 @@ func (s *S3) list(w http.ResponseWriter, r *http.Request, dir string) {
 		if err != nil {
 			continue
 		}
-		out.Contents = append(out.Contents, content{Key: k, ETag: etag(name), Size: st.Size(),
+		tag := etag(name)
+		if s.NoETags {
+			tag = ""
+		}
+		out.Contents = append(out.Contents, content{Key: k, ETag: tag, Size: st.Size(),
 			LastModified: st.ModTime().UTC().Format(time.RFC3339)})
 	}
 	w.Header().Set("Content-Type", "application/xml")
@@ -192,7 +198,9 @@ func (s *S3) object(w http.ResponseWriter, r *http.Request, name string) {
 		fail(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
-	w.Header().Set("ETag", tag)
+	if !s.NoETags {
+		w.Header().Set("ETag", tag)
+	}
 	http.ServeContent(w, r, "", st.ModTime(), f)
 }
 

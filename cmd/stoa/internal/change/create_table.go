@@ -1,6 +1,7 @@
 package change
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 	"stoa/internal/typewords"
+	"stoa/store/remote"
 )
 
 func CreateCmd(a *cli.App) *cobra.Command {
@@ -111,11 +113,21 @@ func listed(s string) []string {
 	return names
 }
 
+// listsColumns reports whether a file is small enough to be a list of columns.
+func listsColumns(a *cli.App, ctx context.Context, name string) bool {
+	if remote.Is(name) {
+		at, err := a.Stat(ctx, name)
+		return err == nil && !at.Dir && at.Size <= source.MaxSchema
+	}
+	st, err := os.Stat(name)
+	return err == nil && st.Mode().IsRegular() && st.Size() <= source.MaxSchema
+}
+
 // columnsOf reads columns from a table, or from a file that lists them in Spark's syntax or as schema -f json prints
 // them.
 func columnsOf(a *cli.App, cmd *cobra.Command, name string) (*arrow.Schema, error) {
-	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= source.MaxSchema {
-		b, err := os.ReadFile(name)
+	if listsColumns(a, cmd.Context(), name) {
+		b, err := a.ReadFile(cmd.Context(), name)
 		if err != nil {
 			return nil, err
 		}

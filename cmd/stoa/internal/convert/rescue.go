@@ -249,7 +249,8 @@ func (r *rescue) sources(ctx context.Context) error {
 			roots = set
 		}
 	}
-	files, err := seal.Walk(roots)
+	places := seal.Places{Roots: roots, Tree: cli.Tree{A: r.a, All: true}}
+	files, err := places.Walk(ctx)
 	if err != nil {
 		r.doc.miss("not all of the files can be listed: " + err.Error())
 		return nil
@@ -258,7 +259,7 @@ func (r *rescue) sources(ctx context.Context) error {
 		f := &files[i]
 		d := sourceDoc{File: f.Label(roots), Kind: f.Kind, Bytes: f.Size, Link: f.Link}
 		if f.Kind == seal.Regular {
-			d.Checksum, err = f.Digest(ctx, roots)
+			d.Checksum, err = places.Digest(ctx, f)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

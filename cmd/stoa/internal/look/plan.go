@@ -285,7 +285,7 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 	if err != nil {
 		return err
 	}
-	s, err := readSplit(a, split)
+	s, err := readSplit(a, ctx, split)
 	if err != nil {
 		return err
 	}
@@ -310,14 +310,14 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 }
 
 // readSplit reads and parses a split.
-func readSplit(a *cli.App, arg string) (s stoa.Split, err error) {
+func readSplit(a *cli.App, ctx context.Context, arg string) (s stoa.Split, err error) {
 	text := []byte(arg)
 	switch {
 	case arg == cli.Dash:
 		text, err = io.ReadAll(io.LimitReader(a.In, 1<<28))
 	case !strings.HasPrefix(strings.TrimSpace(arg), "{"):
 		a.Reads(arg)
-		text, err = os.ReadFile(arg)
+		text, err = a.ReadFile(ctx, arg)
 	}
 	if err != nil {
 		return s, err

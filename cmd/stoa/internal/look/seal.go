@@ -117,7 +117,8 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out, form string
 	if err := a.CheckOutputs(nil, out); err != nil {
 		return err
 	}
-	files, err := seal.Walk(paths)
+	places := sealed(a, paths)
+	files, err := places.Walk(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out, form string
 		return err
 	}
 	defer p.Abort(ctx)
-	s, err := seal.Write(ctx, p, paths, files, so)
+	s, err := seal.Write(ctx, p, places, files, so)
 	if err == nil {
 		err = p.Commit(ctx)
 	}
@@ -251,8 +252,27 @@ func sealTable(a *cli.App, ctx context.Context, name string, o stoa.OpenOptions)
 	return out, nil
 }
 
-// openSeal opens the seal at name.
-func openSeal(name string) (*seal.Seal, *os.File, error) {
+// sealed returns places, whose addresses are entered.
+func sealed(a *cli.App, paths []string) seal.Places {
+	return seal.Places{Roots: paths, Tree: cli.Tree{A: a, All: true}}
+}
+
+// openSeal opens the seal at name, which may be an address.
+func openSeal(a *cli.App, ctx context.Context, name string) (*seal.Seal, io.Closer, error) {
+	if remote.Is(name) {
+		if _, err := a.Stat(ctx, name); err != nil {
+			return nil, nil, err
+		}
+		src, err := a.Remote().Open(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := sealIn(name, store.ReaderAt(ctx, src), src.Size())
+		if err != nil {
+			return nil, nil, errors.Join(err, src.Close())
+		}
+		return s, src, nil
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
@@ -264,18 +284,25 @@ func openSeal(name string) (*seal.Seal, *os.File, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	s, err := seal.Open(f, st.Size())
+	s, err := sealIn(name, f, st.Size())
 	if err != nil {
-		err = fault.Corruptf(fault.Span{Object: name, Len: st.Size()}, "", "%v", err)
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return s, f, nil
 }
 
+func sealIn(name string, in io.ReaderAt, size int64) (*seal.Seal, error) {
+	s, err := seal.Open(in, size)
+	if err != nil && (!remote.Is(name) || !store.Failing(err)) {
+		err = fault.Corruptf(fault.Span{Object: name, Len: size}, "", "%v", err)
+	}
+	return s, err
+}
+
 // verifySeal adds the differences from a seal to a report.
 func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o stoa.OpenOptions, form string,
 	w io.Writer, doc *VerifyDoc) error {
-	s, f, err := openSeal(name)
+	s, f, err := openSeal(a, ctx, name)
 	if err != nil {
 		return err
 	}
@@ -294,7 +321,7 @@ func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o 
 	}
 	var failed error
 	same := true
-	err = s.Verify(ctx, paths, func(d seal.Difference) {
+	err = s.Verify(ctx, sealed(a, paths), func(d seal.Difference) {
 		same = false
 		if failed == nil {
 			failed = doc.add(findingOfSeal(d), form, w)
@@ -384,7 +411,10 @@ func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, 
 	if err := a.CheckOutputs(nil, out); err != nil {
 		return err
 	}
-	s, f, err := openSeal(name)
+	if err := a.Enter(ctx, paths); err != nil {
+		return err
+	}
+	s, f, err := openSeal(a, ctx, name)
 	if err != nil {
 		return err
 	}
@@ -398,7 +428,7 @@ func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, 
 			return err
 		}
 	}
-	m, err := s.Repair(ctx, paths, store.Strict(sink))
+	m, err := s.Repair(ctx, sealed(a, paths), store.Strict(sink))
 	if err != nil {
 		return err
 	}

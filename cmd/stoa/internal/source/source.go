@@ -136,14 +136,19 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		opts[w.Key] = cmp.Or(w.Value, w.Given)
 		switch w.Key {
 		case "wal-dir", "meta-dir", "data-dirs":
-			a.Reads(strings.Split(w.Given, ",")...)
+			places := strings.Split(w.Given, ",")
+			if err := a.Enter(ctx, places); err != nil {
+				return o, err
+			}
+			opts[w.Key] = strings.Join(places, ",")
+			a.Reads(places...)
 		case "encryption-key":
 			if w.Given != "default" {
 				a.Reads(w.Given)
 			}
 		case "schema":
 			a.Reads(w.Given) // for text formats the option becomes the content of this file
-			if opts[w.Key], err = schemaOf(ctx, w.Given, paths, o); err != nil {
+			if opts[w.Key], err = schemaOf(ctx, a, w.Given, paths, o); err != nil {
 				return o, err
 			}
 		}
@@ -209,22 +214,28 @@ const MaxSchema = 16 << 20
 // schemaOf returns the value of --schema for the format of the sources. Text formats have the schema itself as an
 // option's value: the content of the file, or the given value if there is no such file. For other formats it is the
 // file's name.
-func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOptions) (string, error) {
+func schemaOf(ctx context.Context, a *cli.App, given string, paths []string, o stoa.OpenOptions) (string, error) {
+	if names := []string{given}; remote.Is(given) {
+		if err := a.Enter(ctx, names); err != nil {
+			return "", err
+		}
+		given = names[0]
+	}
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 		if err != nil || f.Name != "jsonl" && f.Name != "csv" && f.Name != "tsv" {
 			continue
 		}
-		st, err := os.Stat(given)
+		size, err := sizeOf(ctx, a, given)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && strings.Contains(given, ":"): // name: type
+		case errors.Is(err, fs.ErrNotExist) && strings.Contains(given, ":") && !remote.Is(given): // name: type
 			return given, nil
 		case err != nil:
 			return "", fmt.Errorf("--schema: %w", err)
-		case st.Size() > MaxSchema:
-			return "", cli.WrongUse("--schema %s: %d bytes are too many for a schema", given, st.Size())
+		case size > MaxSchema:
+			return "", cli.WrongUse("--schema %s: %d bytes are too many for a schema", given, size)
 		}
-		b, err := os.ReadFile(given)
+		b, err := a.ReadFile(ctx, given)
 		text := strings.TrimSpace(string(b))
 		if err == nil && text == "" { // an option without a value would mean that none was given
 			err = cli.WrongUse("--schema %s: there is no schema in the file", given)
@@ -232,6 +243,19 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 		return text, err
 	}
 	return given, nil
+}
+
+// sizeOf returns the size of a file, which may be an object at an address.
+func sizeOf(ctx context.Context, a *cli.App, name string) (int64, error) {
+	if remote.Is(name) {
+		at, err := a.Stat(ctx, name)
+		return at.Size, err
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
 }
 
 // StorePath stands for the CarbonData store that the settings name; #TABLE is a table in it.
