@@ -10,14 +10,17 @@ import (
 
 	"stoa/internal/sorted"
 	"stoa/store"
-	"stoa/store/remote"
 )
 
 // Places are where the files are: as many, and in the same order, when they are sealed and later.
 type Places struct {
-	Roots []string
-	Tree  store.Tree // reads roots that are addresses; nil if there are none
+	Roots   []string
+	Address func(root string) bool // whether Tree reads a root; nil: it reads none
+	Tree    store.Tree
 }
+
+// far reports whether a file is not on a disk.
+func (p Places) far(f *File) bool { return p.Address != nil && p.Address(p.Roots[f.Root]) }
 
 // Walk lists the files of each place separately, sorted by name. A place that is a symbolic link is followed; links
 // below it are not.
@@ -28,7 +31,7 @@ func (p Places) Walk(ctx context.Context) (files []File, err error) {
 			f.Root = i
 			files = append(files, f)
 		}
-		if remote.Is(root) {
+		if p.Address != nil && p.Address(root) {
 			err = p.walkAddress(ctx, root, add)
 		} else {
 			err = walkDisk(root, add)
@@ -106,7 +109,7 @@ type openFile struct {
 
 // open opens a regular file. An object at an address that changes gives store.ErrChanged when it is read.
 func (p Places) open(ctx context.Context, f *File) (*openFile, error) {
-	if root := p.Roots[f.Root]; remote.Is(root) {
+	if p.far(f) {
 		return p.openAddress(ctx, f.label(p.Roots))
 	}
 	name, err := f.path(p.Roots)

@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/reedsolomon"
 
 	"stoa/store"
-	"stoa/store/remote"
 )
 
 // Repaired is the result of Repair.
@@ -151,8 +150,8 @@ func (x *repairer) close() {
 	x.open = map[int]*openFile{}
 }
 
-// source opens a file in its present state; nil if it cannot be read. A store that does not answer is an error: the file
-// is not lost.
+// source opens a file in its present state; nil if it cannot be read. A store that does not answer is an error: the
+// file is not lost.
 func (x *repairer) source(f *File) (*openFile, error) {
 	if in, ok := x.open[f.Index]; ok {
 		return in, nil
@@ -161,7 +160,7 @@ func (x *repairer) source(f *File) (*openFile, error) {
 		x.close()
 	}
 	var in *openFile
-	far := remote.Is(x.places.Roots[f.Root])
+	far := x.places.far(f)
 	if far || x.regular(f) {
 		var err error
 		if in, err = x.places.open(x.ctx, f); err != nil && far && store.Failing(err) {
@@ -191,7 +190,7 @@ func (x *repairer) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 	}
 	buf := make([]byte, min(Block, f.Size-b*Block))
 	if n, err := in.ReadAt(buf, b*Block); n < len(buf) { // unreadable bytes of a disk are restored
-		if err != io.EOF && remote.Is(x.places.Roots[f.Root]) {
+		if err != io.EOF && x.places.far(f) {
 			return nil, false, err
 		}
 		return nil, false, nil

@@ -71,6 +71,8 @@ func sealed(t testing.TB, parity float64, roots ...string) []byte {
 	return b.Bytes()
 }
 
+func disk(dir string) Places { return Places{Roots: []string{dir}} }
+
 func opened(t testing.TB, b []byte) *Seal {
 	t.Helper()
 	s, err := Open(bytes.NewReader(b), int64(len(b)))
@@ -206,11 +208,11 @@ func TestSameInputSameBytes(t *testing.T) {
 // TestChangedWhileSealed: writing to a file while it is sealed is an error.
 func TestChangedWhileSealed(t *testing.T) {
 	dir := tree(t, 4, small)
-	files, err := Places{Roots: []string{dir}}.Walk(ctx)
+	files, err := disk(dir).Walk(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Write(ctx, &onFirstWrite{func() error { return app(dir+"/z", 1) }}, Places{Roots: []string{dir}}, files, Options{})
+	_, err = Write(ctx, &onFirstWrite{func() error { return app(dir+"/z", 1) }}, disk(dir), files, Options{})
 	if !errors.Is(err, ErrChanged) {
 		t.Error(err)
 	}
@@ -258,7 +260,7 @@ func TestRepair(t *testing.T) {
 			}
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		m, err := s.Repair(ctx, Places{Roots: []string{dir}}, store.Local{}.Sink(out, nil))
+		m, err := s.Repair(ctx, disk(dir), store.Local{}.Sink(out, nil))
 		if err != nil || m.Blocks != int64(stripes*parity) || m.Files != len(sizes) || m.Whole != len(sizes)-1 {
 			t.Fatalf("seed %d: %+v, %v", seed, m, err)
 		}
@@ -272,7 +274,7 @@ func TestRepair(t *testing.T) {
 		}
 		none := filepath.Join(t.TempDir(), "out")
 		var lost *UnrepairableError
-		if _, err := s.Repair(ctx, Places{Roots: []string{dir}}, store.Local{}.Sink(none, nil)); !errors.As(err, &lost) {
+		if _, err := s.Repair(ctx, disk(dir), store.Local{}.Sink(none, nil)); !errors.As(err, &lost) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		if left, _ := os.ReadDir(filepath.Dir(none)); len(left) > 0 {
@@ -291,7 +293,7 @@ func TestRepairFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	m, err := opened(t, b).Repair(ctx, Places{Roots: []string{dir}}, store.Local{}.Sink(out, nil))
+	m, err := opened(t, b).Repair(ctx, disk(dir), store.Local{}.Sink(out, nil))
 	if err != nil || m.Blocks != 5 || !bytes.Equal(get(t, out+"/b"), want) {
 		t.Fatalf("%+v, %v", m, err)
 	}
@@ -320,7 +322,7 @@ func TestNamesThatAreNotText(t *testing.T) {
 		t.Errorf("one file is gone and a link leads elsewhere: %q", got)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	if _, err := opened(t, b).Repair(ctx, Places{Roots: []string{dir}}, store.Local{}.Sink(out, nil)); err != nil {
+	if _, err := opened(t, b).Repair(ctx, disk(dir), store.Local{}.Sink(out, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(get(t, out+"/a\xff"), want) {
@@ -416,11 +418,11 @@ func TestHostileSeal(t *testing.T) {
 		if len(s.Problems) == 0 {
 			t.Errorf("%s: nothing is reported", what)
 		}
-		if err := s.Verify(ctx, Places{Roots: []string{dir}}, func(Difference) {}); err != nil {
+		if err := s.Verify(ctx, disk(dir), func(Difference) {}); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		if _, err := s.Repair(ctx, Places{Roots: []string{dir}}, store.Local{}.Sink(out, nil)); err == nil {
+		if _, err := s.Repair(ctx, disk(dir), store.Local{}.Sink(out, nil)); err == nil {
 			t.Errorf("%s: Mend reports no error", what)
 		}
 	}
@@ -443,13 +445,13 @@ func BenchmarkSeal(b *testing.B) {
 			const size = 256 << 20
 			dir := b.TempDir()
 			put(b, dir+"/x", make([]byte, size))
-			files, err := Places{Roots: []string{dir}}.Walk(ctx)
+			files, err := disk(dir).Walk(ctx)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(size)
 			for b.Loop() {
-				if _, err := Write(ctx, &onFirstWrite{}, Places{Roots: []string{dir}}, files, Options{Parity: parity}); err != nil {
+				if _, err := Write(ctx, &onFirstWrite{}, disk(dir), files, Options{Parity: parity}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -10,7 +10,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"stoa/store"
-	"stoa/store/remote"
 )
 
 // The kinds of Difference.
@@ -166,7 +165,7 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 	var p *fs.PathError
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it became shorter while it was read")
-	} else if !errors.As(err, &p) || errors.Is(err, store.ErrChanged) || remote.Is(v.roots[f.Root]) &&
+	} else if !errors.As(err, &p) || errors.Is(err, store.ErrChanged) || v.places.far(f) &&
 		!errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}

@@ -64,7 +64,8 @@ func withoutDirectories(t *testing.T, endpoint string) string {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ModifyResponse = func(r *http.Response) error {
-		if r.Request.Method != http.MethodPost || !r.Request.URL.Query().Has("delete") || r.StatusCode != http.StatusOK {
+		asked := r.Request
+		if asked.Method != http.MethodPost || !asked.URL.Query().Has("delete") || r.StatusCode != http.StatusOK {
 			return nil
 		}
 		body, err := io.ReadAll(r.Body)

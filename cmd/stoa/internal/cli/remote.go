@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/internal/seal"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -229,4 +230,9 @@ func walk(ctx context.Context, t store.Tree, dir string, f func(store.Info) erro
 		}
 	}
 	return nil
+}
+
+// Sealed returns places, whose addresses are entered, as seals read them.
+func (a *App) Sealed(roots []string) seal.Places {
+	return seal.Places{Roots: roots, Address: remote.Is, Tree: Tree{A: a, All: true}}
 }

@@ -249,7 +249,7 @@ func (r *rescue) sources(ctx context.Context) error {
 			roots = set
 		}
 	}
-	places := seal.Places{Roots: roots, Tree: cli.Tree{A: r.a, All: true}}
+	places := r.a.Sealed(roots)
 	files, err := places.Walk(ctx)
 	if err != nil {
 		r.doc.miss("not all of the files can be listed: " + err.Error())

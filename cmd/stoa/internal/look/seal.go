@@ -117,7 +117,7 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out, form string
 	if err := a.CheckOutputs(nil, out); err != nil {
 		return err
 	}
-	places := sealed(a, paths)
+	places := a.Sealed(paths)
 	files, err := places.Walk(ctx)
 	if err != nil {
 		return err
@@ -252,11 +252,6 @@ func sealTable(a *cli.App, ctx context.Context, name string, o stoa.OpenOptions)
 	return out, nil
 }
 
-// sealed returns places, whose addresses are entered.
-func sealed(a *cli.App, paths []string) seal.Places {
-	return seal.Places{Roots: paths, Tree: cli.Tree{A: a, All: true}}
-}
-
 // openSeal opens the seal at name, which may be an address.
 func openSeal(a *cli.App, ctx context.Context, name string) (*seal.Seal, io.Closer, error) {
 	if remote.Is(name) {
@@ -321,7 +316,7 @@ func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o 
 	}
 	var failed error
 	same := true
-	err = s.Verify(ctx, sealed(a, paths), func(d seal.Difference) {
+	err = s.Verify(ctx, a.Sealed(paths), func(d seal.Difference) {
 		same = false
 		if failed == nil {
 			failed = doc.add(findingOfSeal(d), form, w)
@@ -428,7 +423,7 @@ func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, 
 			return err
 		}
 	}
-	m, err := s.Repair(ctx, sealed(a, paths), store.Strict(sink))
+	m, err := s.Repair(ctx, a.Sealed(paths), store.Strict(sink))
 	if err != nil {
 		return err
 	}

@@ -134,27 +134,35 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 			return o, err
 		}
 		opts[w.Key] = cmp.Or(w.Value, w.Given)
-		switch w.Key {
-		case "wal-dir", "meta-dir", "data-dirs":
-			places := strings.Split(w.Given, ",")
-			if err := a.Enter(ctx, places); err != nil {
-				return o, err
-			}
-			opts[w.Key] = strings.Join(places, ",")
-			a.Reads(places...)
-		case "encryption-key":
-			if w.Given != "default" {
-				a.Reads(w.Given)
-			}
-		case "schema":
-			a.Reads(w.Given) // for text formats the option becomes the content of this file
-			if opts[w.Key], err = schemaOf(ctx, a, w.Given, paths, o); err != nil {
-				return o, err
-			}
+		if err := placed(w, ctx, a, paths, o, opts); err != nil {
+			return o, err
 		}
 	}
 	o.Opts = opts
 	return o, nil
+}
+
+// placed enters the places that an option names, and replaces a schema in a file by its content if the format wants
+// that.
+func placed(w *cli.OptionFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions,
+	opts map[string]string) (err error) {
+	switch w.Key {
+	case "wal-dir", "meta-dir", "data-dirs":
+		places := strings.Split(w.Given, ",")
+		if err := a.Enter(ctx, places); err != nil {
+			return err
+		}
+		opts[w.Key] = strings.Join(places, ",")
+		a.Reads(places...)
+	case "encryption-key":
+		if w.Given != "default" {
+			a.Reads(w.Given)
+		}
+	case "schema":
+		a.Reads(w.Given) // for text formats the option becomes the content of this file
+		opts[w.Key], err = schemaOf(ctx, a, w.Given, paths, o)
+	}
+	return err
 }
 
 // checkPlain returns wrong use if --from names no format, or the number of requests is negative.
