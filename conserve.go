@@ -12,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
@@ -29,8 +30,9 @@ type Accounts struct {
 	Exact bool
 
 	table    string
-	reported int64 // rows that findings of opening report as lost; some may also be in Lost
-	dropped  int64 // rows, not in Lost, that may have been dropped because their lost cell cannot be null
+	by       string // the file that states Declared; "": the table's own metadata
+	reported int64  // rows that findings of opening report as lost; some may also be in Lost
+	dropped  int64  // rows, not in Lost, that may have been dropped because their lost cell cannot be null
 }
 
 // Account returns the accounts of a scan of all rows of a table that was opened with OpenOptions.Recover. The scan
@@ -62,7 +64,7 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 	case !errors.Is(err, fault.Corrupt):
 		return a, err
 	}
-	a.Declared, err = t.declared(ctx)
+	a.Declared, a.by, err = t.declared(ctx)
 	if errors.Is(err, fault.Corrupt) {
 		a.Declared, a.Why, err = -1, err, nil
 	}
@@ -76,11 +78,11 @@ func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
 	if !t.opened.Recover {
 		return nil, nil
 	}
-	_, err := t.declared(ctx)
+	_, _, err := t.declared(ctx)
 	if !errors.Is(err, fault.Corrupt) {
 		return nil, err
 	}
-	return undeclared(t.name(), err), nil
+	return check.Undeclared(t.name(), err), nil
 }
 
 // Undeclared returns the finding that the declared number of rows is lost, or nil if it is not.
@@ -88,19 +90,7 @@ func (a *Accounts) Undeclared() *region.Finding {
 	if a.Why == nil {
 		return nil
 	}
-	return undeclared(a.table, a.Why)
-}
-
-func undeclared(table string, why error) *region.Finding {
-	f := &region.Finding{Code: "output.rows.undeclared", Severity: region.Error, Part: table, Rows: [2]int64{-1, -1},
-		Lost: -1, Message: "how many rows were declared is not known, as what says it is damaged: there may have " +
-			"been more than came out and were reported as lost"}
-	f.At.Object = table
-	var e *fault.Error
-	if errors.As(why, &e) {
-		f.At = e.At
-	}
-	return f
+	return check.Undeclared(a.table, a.Why)
 }
 
 // MarshalJSON encodes the members declared (null if lost or known only by reading), out, lost, and exact (lost counts
@@ -137,8 +127,9 @@ func (t *Table) name() string {
 	return strings.Join(names, ", ")
 }
 
-// declared returns how many rows the sources declare without recovery; -1 if that is known only by reading.
-func (t *Table) declared(ctx context.Context) (sum int64, err error) {
+// declared returns how many rows the sources declare without recovery; -1 if that is known only by reading. by is the
+// file that states it, if a reader names one.
+func (t *Table) declared(ctx context.Context) (sum int64, by string, err error) {
 	for i, s := range t.sources {
 		n := int64(-1)
 		if !t.opened.Recover || s.format.Recover == nil { // the reader was opened without recovery
@@ -146,8 +137,10 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 		} else {
 			n, err = s.declared(ctx)
 			d, ok := s.reader.(format.Declarer)
-			if ok && errors.Is(err, fault.Corrupt) && d.Declared() >= 0 {
-				n, err = d.Declared(), nil
+			if ok && errors.Is(err, fault.Corrupt) {
+				if rows, file := d.Declared(); rows >= 0 {
+					n, by, err = rows, file, nil
+				}
 			}
 			if more, ok := s.reader.(format.Adder); ok && err == nil && n >= 0 {
 				var rows int64
@@ -156,11 +149,11 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 			}
 		}
 		if err != nil || n < 0 {
-			return -1, err
+			return -1, "", err
 		}
 		sum += n
 	}
-	return sum, nil
+	return sum, by, nil
 }
 
 // Balanced reports whether the sum is right, as far as that can be known.
@@ -178,17 +171,6 @@ func (a *Accounts) Finding() *region.Finding {
 	if a.Balanced() {
 		return nil
 	}
-	whole, what := a.Declared, "declared"
-	if whole < 0 {
-		whole, what = a.Found, "found"
-	}
-	f := &region.Finding{Code: "output.rows.sum", Severity: region.Error, Part: a.table, Rows: [2]int64{-1, -1},
-		Lost: max(-1, whole-a.Out-a.Lost)}
-	f.At.Object = a.table
-	f.Message = fmt.Sprintf("%d rows are expected (%s), %d came out, and %d were reported as lost", whole, what, a.Out,
-		a.Lost)
-	if a.Declared >= 0 && a.Found >= 0 && a.Declared != a.Found {
-		f.Message += fmt.Sprintf("; recovery found %d", a.Found)
-	}
-	return f
+	s := check.RowSum{Table: a.table, By: a.by, Declared: a.Declared, Found: a.Found, Out: a.Out, Lost: a.Lost}
+	return s.Finding()
 }

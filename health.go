@@ -21,6 +21,7 @@ import (
 	"stoa/internal/glob"
 	"stoa/internal/health"
 	"stoa/internal/parts"
+	"stoa/internal/watched"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -98,14 +99,24 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 			yield(region.Finding{}, err)
 			return
 		}
-		give := yield
-		yield = func(f region.Finding, err error) bool { return give(address.Finding(f), err) }
+		access := &watched.Access{Tree: o.tree()}
+		o.Tree = access
+		for f, err := range access.Verified(verifyPlace(ctx, uri, o)) {
+			if !yield(address.Finding(f), err) {
+				return
+			}
+		}
+	}
+}
+
+func verifyPlace(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
+	return func(yield func(region.Finding, error) bool) {
 		if plain, err := plainDir(ctx, uri, o); err != nil || plain {
 			if plain {
 				v := dirVerifier{ctx: ctx, o: o, yield: yield}
 				failed := v.dir(uri, 0)
 				if failed == nil && v.files == 0 && !v.stopped {
-					failed = fault.Invalidf("%s: the directory holds no file: there is nothing to verify", uri)
+					failed = fault.Invalidf("%s: %s: there is nothing to verify", uri, glob.Nothing(ctx, o.tree(), uri))
 				}
 				if err = cmp.Or(err, failed, v.limits); v.stopped {
 					return
@@ -225,8 +236,10 @@ func (v *dirVerifier) dir(name string, depth int) error {
 	var names []string
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if !info.Dir {
-			v.files++
 			names = append(names, info.Name)
+		}
+		if !info.Dir && !strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
+			v.files++
 		}
 		if err == nil {
 			err = v.entry(info, depth)

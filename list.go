@@ -29,7 +29,7 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 		p.table = func(tg found) *opened { return l.list(ctx, tg, o) }
 		if walksInto(ctx, uri, o) {
 			if err = p.dir(o.tree(), glob.DotDot(o.tree(), uri), 0); err == nil && !l.any && !l.done {
-				err = nothingReadable(uri, l.left)
+				err = nothingReadable(ctx, format.Target{Tree: o.tree(), Name: uri}, l.left)
 			}
 		} else {
 			err = l.targets(&p, uri)

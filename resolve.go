@@ -117,7 +117,11 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	}
 	// its contents may be reported even if not all of them can be read
 	if info.Dir && o.From == "" && (!store.Failing(err) || watched.Denied(err)) {
-		return resolveDir(ctx, tg, o)
+		out, again := resolveDir(ctx, tg, o)
+		if watched.Denied(err) && slices.ContainsFunc(out, func(f found) bool { return f.dir }) {
+			return nil, err // a table in it may be part of a larger one, of which the rest is not to be seen
+		}
+		return out, again
 	}
 	return nil, err
 }
@@ -206,7 +210,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	}
 	left = append(left, wrong...)
 	if out = slices.DeleteFunc(out, func(f found) bool { return !m.Lists(f.Name) }); len(out) == 0 {
-		return nil, nothingReadable(tg.Name, left)
+		return nil, nothingReadable(ctx, tg, left)
 	}
 	for i := range out {
 		out[i].dir = out[i].dir && m == nil // else a part, and not one of several tables
@@ -217,13 +221,13 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 
 // nothingReadable returns the error for a directory in which nothing can be read: the reason for the first file, if
 // there is one.
-func nothingReadable(name string, left []leftOut) error {
+func nothingReadable(ctx context.Context, tg format.Target, left []leftOut) error {
 	for _, l := range left {
 		if !errors.Is(l.err, fault.Unsupported) {
 			return l.err
 		}
 	}
-	return fault.New(fault.Invalid, fault.Span{Object: name}, "", "the directory holds no files that stoa knows")
+	return fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "%s", glob.Nothing(ctx, tg.Tree, tg.Name))
 }
 
 // irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format stands

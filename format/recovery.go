@@ -9,8 +9,8 @@ import (
 // Declarer is an optional interface of a Reader that Recover returned. A place that cannot be opened, because one of
 // its files is missing, may still have metadata that declares how many rows there were.
 type Declarer interface {
-	// Declared returns the number of rows; -1 if nothing trustworthy declares it.
-	Declared() int64
+	// Declared returns the number of rows, and the file that states it; -1 if nothing trustworthy declares it.
+	Declared() (rows int64, by string)
 }
 
 // Adder is an optional interface of a Reader that Recover returned, which may have found rows that the place, opened

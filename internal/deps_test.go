@@ -92,7 +92,7 @@ stoa/internal/exported   : std arrow
 stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
 stoa/internal/parts     : std fault format region store
 stoa/internal/share     : std fault store
-stoa/internal/watched   : std store
+stoa/internal/watched   : std region store
 stoa/internal/parked    : std arrow fault format region vec
 stoa/internal/glob      : std fault store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon

@@ -202,6 +202,11 @@ func (s *localSink) end() {
 // oldSuffix ends the name of a directory that is moved aside for its replacement.
 const oldSuffix = ".stoa-old"
 
+// Replaced reports whether a base name is that of a directory that was moved aside for its replacement.
+func Replaced(base string) bool {
+	return strings.HasPrefix(base, TempPrefix) && strings.HasSuffix(base, oldSuffix)
+}
+
 // scratchFor returns the end of the name of a scratch file for a place with this base name.
 func scratchFor(base string) string {
 	const most = 200 // keeps the name within the limit of file systems

@@ -20,7 +20,7 @@ var mistakes = []struct {
 }{
 	{"head nowhere.parquet", 1, "stoa ls . lists what is there"},
 	{"head no/where.parquet", 1, "stoa ls . lists what is there"},
-	{"cat empty", 2, "holds no files that stoa knows"},
+	{"cat empty", 2, "the directory is empty"},
 	{"count try", 2, "name one: try#d_major, try/carbon#managed_del"},
 	{"cat try/kudu#nope", 2, "tables are d_major"},
 	{"cat try/flat.red#x", 2, "a RedFile has no tables"},

@@ -423,7 +423,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	}
 	r.t.rows = r.countRows()
 	if n := r.set.Rows; n >= 0 && n == r.t.rows {
-		r.t.declared = &n
+		r.t.declared, r.t.by = &n, inDir(r.tg, setFile)
 	} else if n >= 0 {
 		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n,
 			r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))

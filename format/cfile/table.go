@@ -28,6 +28,7 @@ type table struct {
 	rows   int64 // -1: not known
 	// the number of rows that a recovered set's setFile, or a recovered file's last block, confirms; nil: none does
 	declared *int64
+	by       string // the file that has it
 	bytes    int64
 	meta     []format.KeyValue
 	unread   []region.Finding // about CFiles in the directory that are not columns of the table
@@ -49,11 +50,11 @@ func (t *table) Findings() []region.Finding { return t.unread }
 
 // Declared is the number of rows of a recovered set according to its setFile, or of a recovered file according to its
 // last block; -1 if unknown.
-func (t *table) Declared() int64 {
+func (t *table) Declared() (rows int64, by string) {
 	if t.declared == nil {
-		return -1
+		return -1, ""
 	}
-	return *t.declared
+	return *t.declared, t.by
 }
 
 func (t *table) Close() error {
@@ -147,7 +148,7 @@ func openColumn(ctx context.Context, tg format.Target, f *columnfile.File, o col
 	case f.Endless:
 		t.rows = -1
 	case f.Stated:
-		t.declared = &f.Footer.NumValues
+		t.declared, t.by = &f.Footer.NumValues, tg.Name
 	}
 	t.meta = f.Facts()
 	t.stamp = stampOf(ctx, tg)

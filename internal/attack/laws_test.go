@@ -578,6 +578,9 @@ func (c *trial) lossy(name string, file bool, args ...string) {
 		c.find("word", "%s ended with %d and wrote no manifest: %v", name, got.Status, err)
 		return
 	}
+	if !m.unmet() {
+		c.find("word", "%s: %s lists no loss for rows that may be missing", name, manifest)
+	}
 	switch got.Status {
 	case fine:
 		if len(m.Losses) > 0 {

@@ -26,6 +26,9 @@ var FrontCodes = []region.CodeDoc{
 		"it is named explicitly."},
 	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that the innermost were " +
 		"not examined."},
+	{Code: "dir.unlisted", Severity: region.Warning, Help: "The directory of a table could not be listed. The files " +
+		"that the table's metadata names were read; whether there are others, which would be reported as " +
+		"dir.part.unread, is unknown."},
 	{Code: "dir.part.missing", Severity: region.Error, Help: "Files named part-00000, part-00001 and so on, the " +
 		"names that stoa gives the files of a divided table, have a gap in their numbers: the rows of the missing " +
 		"file are missing. Files missing after the last one are noticed only if a manifest lists them. If the " +

@@ -218,7 +218,7 @@ func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 		tab.Close()
 		for _, f := range s.Altered {
 			if f.Code == "output.rows.sum" && f.Severity == region.Error && strings.Contains(f.Message,
-				"60 rows are expected (declared), 0 came out, and 0 were reported as lost") &&
+				" declare 60 rows, 0 came out, and 0 were reported as lost") &&
 				strings.HasPrefix(f.Part, p.at) {
 				noticed[name] = true
 			} else {

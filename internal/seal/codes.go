@@ -23,6 +23,8 @@ var Codes = []region.CodeDoc{
 	{Code: "seal.unread", Severity: region.Error, Help: "A file that was sealed cannot be read."},
 	{Code: "seal.damaged", Severity: region.Error, Help: "A part of the seal itself is damaged. Checksums are stored " +
 		"twice, so files can usually still be verified; make a new seal of files that are intact."},
+	{Code: "seal.unsound", Severity: region.Note, Help: "A table could not be read when it was sealed. Its bytes are " +
+		"compared with the sealed ones, but these were damaged already, and the seal has no checksum of its rows."},
 	{Code: "seal.rows", Severity: region.Error, Help: "A table does not have the rows that were sealed, or " +
 		"cannot be read; the message names the columns whose values differ."},
 }

@@ -336,7 +336,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	if one.seen != nil {
 		out.dates = one.seen.Counts()
 	}
-	r.losses = append(append(r.losses, one.Losses...), reading.Gone(one.noticed)...)
+	r.losses = append(append(r.losses, one.Losses...), reading.Unmet(one.noticed)...)
 	r.findings = append(r.findings, one.noticed...)
 	if ctx.Err() != nil {
 		return err

@@ -322,11 +322,20 @@ func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o 
 			failed = doc.add(findingOfSeal(d), form, w)
 		}
 	})
-	if err = errors.Join(err, failed); err != nil || same && o.Depth != format.Deep {
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
 	for _, t := range s.Tables() {
-		if t.Root < 0 || t.Root >= len(paths) || t.Problem != "" {
+		if t.Root < 0 || t.Root >= len(paths) {
+			continue
+		}
+		if t.Problem != "" {
+			if err := doc.add(unsound(paths[t.Root]+t.Table, t.Problem), form, w); err != nil {
+				return err
+			}
+			continue
+		}
+		if same && o.Depth != format.Deep {
 			continue
 		}
 		if why := sealedRows(a, ctx, t, strings.TrimSuffix(paths[t.Root], "/")+t.Table, o); why != "" {
@@ -342,6 +351,12 @@ func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o 
 		}
 	}
 	return nil
+}
+
+// unsound is the finding about a table that could not be read when it was sealed.
+func unsound(place, problem string) region.Finding {
+	return region.Finding{Code: "seal.unsound", Severity: region.Note, At: fault.Span{Object: place}, Part: place,
+		Rows: [2]int64{-1, -1}, Message: "it could not be read when it was sealed: " + problem}
 }
 
 // sealedRows describes how a table differs from the sealed one; "" if it does not.

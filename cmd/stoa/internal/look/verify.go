@@ -25,8 +25,9 @@ var verifyForms = []string{"text", "json", "jsonl"}
 
 // VerifyDoc is the document of verify -f json.
 type VerifyDoc struct {
-	Sources  []string             `json:"sources"`
-	Depth    string               `json:"depth"`
+	Sources []string `json:"sources"`
+	Depth   string   `json:"depth"`
+	// no error was found; at the depth "seal", every byte is as it was sealed, which says nothing about damage before
 	Healthy  bool                 `json:"healthy"`
 	Errors   int                  `json:"errors"`
 	Warnings int                  `json:"warnings"`
@@ -36,6 +37,7 @@ type VerifyDoc struct {
 	Incidents []incidentDoc `json:"incidents"`
 
 	unchecked   int                // notes about data without checksums
+	unsound     int                // notes about tables that were damaged when they were sealed
 	style       display.TableStyle // of the text
 	allFindings bool
 	held        []region.Finding        // to be grouped into incidents
@@ -200,8 +202,11 @@ func findingOf(path string, err error) (region.Finding, bool) {
 }
 
 func (d *VerifyDoc) add(f region.Finding, form string, w io.Writer) error {
-	if f.Code == "file.unchecked" {
+	switch f.Code {
+	case "file.unchecked":
 		d.unchecked++
+	case "seal.unsound":
+		d.unsound++
 	}
 	switch f.Severity {
 	case region.Error:
@@ -239,6 +244,10 @@ func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) e
 		return err
 	case form == "jsonl" || a.Quiet || failed != nil && d.total() == 0:
 		return nil
+	case d.Depth == "seal" && d.total() == d.unsound:
+		_, err := fmt.Fprintf(w, "%s: unchanged since the seal (which says nothing about damage from before it)\n",
+			display.OneLine(strings.Join(d.Sources, ", ")))
+		return err
 	case d.total() == d.unchecked:
 		looked := depthText[d.Depth]
 		if d.unchecked > 0 {
@@ -264,7 +273,6 @@ var depthText = map[string]string{
 	format.Quick.String(): " (structure; no data was read)",
 	format.Sums.String():  " (structure and checksums; --deep decodes every value)",
 	format.Deep.String():  "",
-	"seal":                " (every byte is as it was sealed)",
 }
 
 func (d *VerifyDoc) total() int { return d.Errors + d.Warnings + d.Notes }

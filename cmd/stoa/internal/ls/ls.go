@@ -221,6 +221,9 @@ func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([
 	}
 	_, err = stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o)
 	if out = withDirectories(ctx, tr, p, err != nil, out); err != nil && alreadyReported(out, failed) {
+		if len(out) == 0 {
+			a.Note("stoa: %s", Problem(failed))
+		}
 		failed = nil
 	}
 	return out, failed

@@ -88,15 +88,25 @@ type manifest struct {
 	Losses   []manifestLoss `json:"losses"`
 }
 
-// Gone returns the losses of the columns that recovered tables are without. No scan meets them.
-func Gone(findings []region.Finding) (out []region.Loss) {
+// Unmet returns the losses that no scan meets: the columns that recovered tables are without, and the rows that are or
+// may be missing from the sum.
+func Unmet(findings []region.Finding) (out []region.Loss) {
 	for _, x := range findings {
-		if x.Gone {
+		if x.Gone || ofSum(x) && x.Lost != 0 {
 			out = append(out, region.Loss{Part: x.Part, Column: x.Column, Rows: x.Rows, Exact: x.Lost >= 0,
 				Err: fault.Corruptf(x.At, x.Path, "%s", x.Message)})
 		}
 	}
 	return out
+}
+
+// ofSum reports whether a finding is about the sum of all rows: those that came out and those reported as lost.
+func ofSum(f region.Finding) bool { return strings.HasPrefix(f.Code, "output.rows.") }
+
+// sumFirst returns the findings with those about the sum of all rows before the others.
+func sumFirst(findings []region.Finding) []region.Finding {
+	out := slices.DeleteFunc(slices.Clone(findings), func(f region.Finding) bool { return !ofSum(f) })
+	return append(out, slices.DeleteFunc(slices.Clone(findings), ofSum)...)
 }
 
 // Report reports what was noticed and what was lost, after a scan that ended with err. It returns err, or cli.ErrDamage
@@ -106,7 +116,7 @@ func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, 
 	ReportFindings(a, findings)
 	if f.Manifest != "" {
 		if werr := WriteManifest(a, ctx, f.Manifest, f.Document(sources, findings, err),
-			slices.Concat(f.Losses, Gone(findings))); werr != nil {
+			slices.Concat(f.Losses, Unmet(findings))); werr != nil {
 			return errors.Join(err, werr)
 		}
 	} else if !f.Later {
@@ -144,7 +154,7 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	if err != nil {
 		m.Error = cli.InFlags(cli.Line(err))
 	}
-	for _, x := range findings {
+	for _, x := range sumFirst(findings) {
 		m.Findings = append(m.Findings, DocOfFinding(x))
 	}
 	return m
@@ -161,11 +171,11 @@ func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 }
 
 // ReportFindings prints findings on standard error, without duplicates: those above notes, with -v all, with -q only
-// errors. Of very many only the first are printed.
+// errors. Of very many only the first are printed, among them those about the sum of all rows.
 func ReportFindings(a *cli.App, findings []region.Finding) {
 	const maxLines = 20
 	n := 0
-	for _, f := range findings {
+	for _, f := range sumFirst(findings) {
 		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || !a.FirstReport(f) {
 			continue
 		}

@@ -1,0 +1,47 @@
+package glob
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"stoa/store"
+)
+
+// Nothing says what is in a directory without a table.
+func Nothing(ctx context.Context, tree store.Tree, name string) string {
+	var entries, ours, ignored int
+	var first, old string
+	for entries == 0 && tree != nil { // a tree above may hide what runs of stoa have left
+		for info, err := range tree.List(ctx, name) {
+			if err != nil {
+				break
+			}
+			entries++
+			switch base := path.Base(info.Name); {
+			case store.Replaced(base):
+				ours, old = ours+1, base
+			case strings.HasPrefix(base, store.TempPrefix):
+				ours, first = ours+1, base
+			case Ignored(base):
+				ignored++
+			}
+		}
+		inner, wraps := tree.(interface{ Unwrap() store.Tree })
+		if tree = nil; wraps {
+			tree = inner.Unwrap()
+		}
+	}
+	switch {
+	case entries == 0:
+		return "the directory is empty"
+	case old != "" && ours == entries:
+		return "the directory holds only what an interrupted run of stoa has left: " + old +
+			" is what it was replacing, whole"
+	case ours == entries:
+		return "the directory holds only unfinished output of an interrupted run of stoa (" + first + ")"
+	case ours+ignored == entries:
+		return "the directory holds only files whose names begin with . or _, which are not read"
+	}
+	return "the directory holds no files that stoa knows"
+}
