@@ -209,12 +209,14 @@ func (l *life) draw(name string) *table {
 			}
 		}
 	}
-	switch l.r.IntN(4) {
+	switch l.r.IntN(5) {
 	case 0, 1:
 		t.partition = "part"
 		t.columns = append(t.columns, column{"part", "string"})
 	case 2:
 		t.bucketed = "id"
+	case 3:
+		t.ranged = "id" // which is not renamed or dropped
 	}
 	return t
 }
@@ -264,6 +266,9 @@ func (l *life) properties() (out [][2]string) {
 		if twice := len(out) > 0 && out[len(out)-1][0] == p[0]; l.r.IntN(5) == 0 && !twice {
 			out = append(out, p)
 		}
+	}
+	if l.t.ranged != "" {
+		out = append(out, [2]string{"range_column", l.t.ranged})
 	}
 	return out
 }

@@ -34,6 +34,7 @@ type table struct {
 	partition string // "": none
 	sorted    []string
 	bucketed  string
+	ranged    string // the range column; "": none
 	rows      map[int]row
 	next      int             // the next id
 	made      int             // columns added or renamed, and places added

@@ -30,6 +30,8 @@ type outTable struct {
 	sort *datafile.Sorter // nil: rows are not sorted
 	cols []int            // field of each root of the plan
 	rows int64
+
+	taken int64 // rows that went into sort
 }
 
 // Create is format.Format.Create: a data file, or a directory of them.
@@ -72,7 +74,9 @@ func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 // Write is format.Writer.Write.
 func (w *outTable) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if w.sort != nil {
-		return w.sort.Add(ctx, b)
+		before := w.taken
+		w.taken += b.NumRows()
+		return datafile.Located(w.sort.Add(ctx, b, func(i int) int64 { return before + int64(i) }), before)
 	}
 	return w.append(ctx, b, 0, int(b.NumRows()))
 }
@@ -87,7 +91,10 @@ func (w *outTable) append(ctx context.Context, b arrow.RecordBatch, from, to int
 // Close is format.Writer.Close.
 func (w *outTable) Close(ctx context.Context) (format.Summary, error) {
 	if w.sort != nil {
-		err := w.sort.Each(ctx, func(b arrow.RecordBatch) error { return w.append(ctx, b, 0, int(b.NumRows())) })
+		err := w.sort.Each(ctx, func(b arrow.RecordBatch) error {
+			w.rows += b.NumRows()
+			return datafile.LocatedSorted(w.task.Add(ctx, b, w.cols, 0, int(b.NumRows())), b)
+		})
 		if err != nil {
 			return format.Summary{}, err
 		}

@@ -61,6 +61,8 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 	}
 	if strings.EqualFold(l.schema.Properties["sort_scope"], globalSort) {
 		l.o.Tasks = 1 // each task sorts its own rows
+	} else if l.schema.Partition == nil && l.schema.Buckets == 0 && l.wo.Version == 3 {
+		l.ranges.column = l.rangeColumn(roots)
 	}
 	if o.Overwrite {
 		l.then = l.overwrite
@@ -150,6 +152,9 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if l.wo.Rows {
 		return l.addStream(ctx, b)
 	}
+	if l.ranges.column != "" {
+		return l.addRange(ctx, b)
+	}
 	if l.schema.Partition == nil && l.schema.Buckets == 0 {
 		n := max(1, l.o.Tasks)
 		t, err := l.task(fmt.Sprint(l.next%n), 0, nil)
@@ -157,8 +162,8 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return err
 		}
 		l.next++
-		err = l.add(ctx, t, b)
 		before := l.rows
+		err = l.add(ctx, t, b, func(i int) int64 { return before + int64(i) })
 		l.rows += b.NumRows()
 		return datafile.Located(err, before)
 	}
@@ -187,7 +192,7 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	for _, t := range tasks {
 		rows := mine[t]
 		err := datafile.GatherRows(sc, []arrow.RecordBatch{b}, rows, func(part arrow.RecordBatch) error {
-			err := l.add(ctx, t, part)
+			err := l.add(ctx, t, part, func(i int) int64 { return l.rows + int64(rows[i].Row) })
 			var v *page.ValueError
 			if errors.As(err, &v) {
 				v.Row = int(rows[v.Row].Row)
@@ -203,8 +208,9 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// add adds rows to a task. All tasks share the memory for sorting.
-func (l *Load) add(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
+// add adds rows to a task, with codes instead of values where columns have a global dictionary. ordinal gives the
+// ordinal of each row of the batch among those of the load.
+func (l *Load) add(ctx context.Context, t *loadTask, b arrow.RecordBatch, ordinal func(i int) int64) error {
 	if l.coder != nil {
 		coded, err := l.coder.coded(b)
 		if err != nil {
@@ -213,11 +219,16 @@ func (l *Load) add(ctx context.Context, t *loadTask, b arrow.RecordBatch) error 
 		defer coded.Release()
 		b = coded
 	}
+	return l.addCoded(ctx, t, b, ordinal)
+}
+
+// addCoded adds rows to a task. All tasks share the memory for sorting.
+func (l *Load) addCoded(ctx context.Context, t *loadTask, b arrow.RecordBatch, ordinal func(i int) int64) error {
 	if t.sort == nil {
 		return t.Add(ctx, b, l.fields, 0, int(b.NumRows()))
 	}
 	l.held -= t.sort.Bytes
-	err := t.sort.Add(ctx, b)
+	err := t.sort.Add(ctx, b, ordinal)
 	l.held += t.sort.Bytes
 	for err == nil && l.held >= l.wo.Memory {
 		most := slices.MaxFunc(l.order, func(a, b *loadTask) int { return cmp.Compare(a.sort.Bytes, b.sort.Bytes) })
@@ -348,6 +359,9 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	if l.wo.Rows {
 		return sum, l.closeStream(ctx, &sum)
 	}
+	if err := l.divide(ctx); err != nil {
+		return sum, err
+	}
 	seg := segmentText{Locations: map[string]folderText{}}
 	indexes := map[string][]*loadTask{}
 	for _, t := range l.order {
@@ -410,6 +424,9 @@ func (l *Load) closeEmpty(ctx context.Context, sum *LoadSummary) error {
 // abandon ends all tasks; their files are not used.
 func (l *Load) abandon() {
 	l.stream.w.Abandon()
+	if l.ranges.sort != nil {
+		l.ranges.sort.Close()
+	}
 	for _, t := range l.order {
 		t.Abandon()
 		if t.sort != nil {
@@ -458,10 +475,8 @@ func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeTex
 
 func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
 	if t.sort != nil {
-		row := int64(0)
 		err := t.sort.Each(ctx, func(b arrow.RecordBatch) error {
-			row += b.NumRows()
-			return datafile.Located(t.Add(ctx, b, l.fields, 0, int(b.NumRows())), row-b.NumRows())
+			return datafile.LocatedSorted(t.Add(ctx, b, l.fields, 0, int(b.NumRows())), b)
 		})
 		if err != nil {
 			return err

@@ -57,3 +57,26 @@ func checkProperties(props map[string]string) error {
 	}
 	return nil
 }
+
+// rangeColumn is the property with the column by which the rows of a load are divided among its data files.
+const rangeColumn = "range_column"
+
+// checkRange returns Invalid if the range column is not one of the columns, or of a type that has no ranges:
+// CarbonData refuses these.
+func (s *TableSpec) checkRange(list []layout.ColumnSchema) error {
+	want := s.Properties[rangeColumn]
+	if want == "" {
+		return nil
+	}
+	for _, c := range list {
+		if !strings.EqualFold(c.Name, want) {
+			continue
+		}
+		if k := c.Type; k.Complex() || k == layout.TypeDecimal || k == layout.TypeBinary || k == layout.TypeBoolean {
+			return fault.Invalidf("carbon: property %s: expected a column of whole numbers, floating-point numbers, "+
+				"texts, dates or times, found %s", rangeColumn, strconv.Quote(want))
+		}
+		return nil
+	}
+	return fault.Invalidf("carbon: property %s: there is no column %q", rangeColumn, want)
+}

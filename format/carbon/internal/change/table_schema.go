@@ -2,6 +2,7 @@ package change
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,7 +63,7 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 		return nil, fault.Invalidf("carbon: property sort_scope: a table without sort columns cannot have " +
 			globalSort)
 	}
-	if err := s.buckets(t); err != nil {
+	if err := errors.Join(s.checkRange(list), s.buckets(t)); err != nil {
 		return nil, err
 	}
 	return t, s.partition(t)

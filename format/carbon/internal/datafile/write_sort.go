@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -22,13 +24,14 @@ import (
 // merged. The sort is stable.
 type Sorter struct {
 	sink   scratcher
-	schema *arrow.Schema    // of the sorted rows: without dictionaries, and with texts of numbers and times parsed
+	schema *arrow.Schema    // of the sorted rows: those of Schema, and a column of their ordinals
 	reads  []*schema.Column // for each field, the column to whose type texts are parsed; nil: not parsed
 	cols   []sortKey
 	limit  int64 // bytes
 
 	batches []arrow.RecordBatch
 	Bytes   int64 // estimated memory of batches and of the order of their rows
+	Total   int64 // estimated bytes of all rows that were added
 	runs    []*sortedRun
 	made    int // number of runs written so far
 	chunk   int // rows of a batch of sorted rows
@@ -65,7 +68,7 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 		}
 	}
 	sc = arrow.NewSchema(fields, nil)
-	x.schema = sc
+	x.schema = arrow.NewSchema(append(fields[:len(fields):len(fields)], ordinalField), nil)
 	for _, n := range names {
 		at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) })
 		if at < 0 {
@@ -87,28 +90,53 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 	return x, nil
 }
 
+// ordinalField is the last column of sorted rows: their ordinals in the order in which they came, for messages.
+var ordinalField = arrow.Field{Type: arrow.PrimitiveTypes.Int64}
+
+// Schema is the schema of the sorted rows, which have one column more, LocatedSorted's: without dictionaries, and with
+// texts of numbers and times parsed.
+func (s *Sorter) Schema() *arrow.Schema {
+	return arrow.NewSchema(s.schema.Fields()[:s.schema.NumFields()-1], nil)
+}
+
+// Ordinal is the ordinal that Add gave to row i of a batch of sorted rows.
+func Ordinal(b arrow.RecordBatch, i int) int64 {
+	return b.Column(int(b.NumCols()) - 1).(*array.Int64).Value(i)
+}
+
+// LocatedSorted is Located for an error in a batch of sorted rows: its row is the ordinal that Add gave to it.
+func LocatedSorted(err error, b arrow.RecordBatch) error {
+	var v *page.ValueError
+	if errors.As(err, &v) && v.Row < int(b.NumRows()) {
+		return Located(err, Ordinal(b, v.Row)-int64(v.Row))
+	}
+	return err
+}
+
 // sortedAs are the types that appendSortKey supports.
 var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true,
 	arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
-	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true,
+	arrow.INT64: true, arrow.FLOAT32: true, arrow.FLOAT64: true, arrow.DATE32: true, arrow.DATE64: true,
+	arrow.TIMESTAMP: true, arrow.STRING: true,
 	arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
 // isText has the text types. Texts are parsed before they are sorted: values take less memory, and a text that cannot
 // be parsed is reported with its row.
 var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
 
-// Add adds the rows of a batch, which it retains.
-func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
+// Add adds the rows of a batch, which it retains. ordinal gives the ordinal of each, which messages name.
+func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch, ordinal func(i int) int64) error {
 	if b.NumRows() == 0 {
 		return nil
 	}
-	b, err := s.read(b)
+	b, err := s.read(b, ordinal)
 	if err != nil {
 		return err
 	}
 	s.batches = append(s.batches, b)
 	for _, c := range b.Columns() {
 		s.Bytes += arrayBytes(c)
+		s.Total += arrayBytes(c)
 	}
 	s.Bytes += 40 * b.NumRows() // needed to sort the rows
 	if s.Bytes < s.limit {
@@ -117,9 +145,9 @@ func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
 	return s.Spill(ctx)
 }
 
-// read returns the batch with texts parsed as s.reads states.
-func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
-	cols, some := slices.Clone(b.Columns()), false
+// read returns the batch with texts parsed as s.reads states, and with the ordinals of its rows.
+func (s *Sorter) read(b arrow.RecordBatch, ordinal func(i int) int64) (arrow.RecordBatch, error) {
+	cols := slices.Clone(b.Columns()[:len(s.reads)])
 	for i, c := range s.reads {
 		if c == nil {
 			continue
@@ -133,13 +161,17 @@ func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 			return nil, err
 		}
 		defer a.Release()
-		cols[i], some = a, true
+		cols[i] = a
 	}
-	if !some {
-		b.Retain()
-		return b, nil
+	ordinals := make([]int64, b.NumRows())
+	for i := range ordinals {
+		ordinals[i] = ordinal(i)
 	}
-	fields := b.Schema().Fields()
+	last := array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, len(ordinals),
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(ordinals))}, nil, 0, 0))
+	defer last.Release()
+	cols = append(cols, last)
+	fields := append(b.Schema().Fields()[:len(s.reads)], ordinalField)
 	for i := range fields {
 		fields[i].Type = cols[i].DataType()
 	}
@@ -262,18 +294,21 @@ func byHead(rows []SortedRow) []SortedRow {
 
 // appendSortKey appends the key of row i of b. Under bytes.Compare keys have CarbonData's sort order: nulls first,
 // except that a null string sorts as NullText.
-func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
+func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, row int) ([]byte, error) {
 	be := binary.BigEndian
 	for _, c := range cols {
-		a, i := outOfDictionary(b.Column(c.field), i)
+		a, i := outOfDictionary(b.Column(c.field), row)
 		if c.as != nil && a.IsValid(i) {
 			v, err := page.Convert(c.as, a, i)
 			if err != nil {
-				return nil, fault.Invalidf("column %s: %v", c.as.Name, err)
+				return nil, LocatedSorted(&page.ValueError{Row: row, Column: c.as.Name, Err: err}, b)
 			}
-			if key = append(key, 1); c.as.Type == layout.TypeLong || c.as.Type == layout.TypeTimestamp {
+			switch key = append(key, 1); c.as.Type {
+			case layout.TypeLong, layout.TypeTimestamp:
 				key = be.AppendUint64(key, uint64(v.I)^1<<63)
-			} else {
+			case layout.TypeFloat, layout.TypeDouble:
+				key = appendFloatKey(key, v.F)
+			default:
 				key = be.AppendUint32(key, uint32(v.I)^1<<31)
 			}
 			continue
@@ -343,8 +378,21 @@ func appendNumberKey(key []byte, a arrow.Array, i int) ([]byte, bool) {
 		return be.AppendUint64(key, uint64(a.Value(i))^1<<63), true
 	case *array.Timestamp:
 		return be.AppendUint64(key, uint64(a.Value(i))^1<<63), true
+	case *array.Float32:
+		return appendFloatKey(key, float64(a.Value(i))), true
+	case *array.Float64:
+		return appendFloatKey(key, a.Value(i)), true
 	}
 	return key, false
+}
+
+// appendFloatKey appends a number so that −Inf < −1 < −0 < 0 < 1 < +Inf, and NaN lies beyond an infinity.
+func appendFloatKey(key []byte, f float64) []byte {
+	bits := math.Float64bits(f)
+	if bits>>63 != 0 {
+		return binary.BigEndian.AppendUint64(key, ^bits)
+	}
+	return binary.BigEndian.AppendUint64(key, bits^1<<63)
 }
 
 // appendEscaped appends a text with a terminator, so that no text is a prefix of another: bytes 0 are escaped.
