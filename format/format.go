@@ -61,6 +61,9 @@ type Format struct {
 	// Unchecked returns a sentence that names the parts of a target without checksums, whose values may have changed
 	// unnoticed as long as they still decode. "": every part has one. nil: everything in the format has checksums.
 	Unchecked func(ctx context.Context, t Target, o OpenOptions) (string, error)
+	// Bounds: files state bounds, counts or orders of their values that reading does not compare with them. Verify
+	// compares them where no checksum covers the values, and so may know of wrong cells that a scan does not meet.
+	Bounds bool
 
 	// Claims returns a function that reports, for objects below the target's directory, whether the format's system
 	// keeps files by that name there, even if nothing refers to them (dir: it is a directory). An object that Verify

@@ -30,6 +30,7 @@ var Format = format.Format{
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "CarbonData has no checksums, neither of data files nor of delete deltas", nil
 	},
+	Bounds: true,
 	Change: mixed.Changer(),
 	Home: func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error) {
 		return table.StoreLocation(ctx, tree, opts["properties"])

@@ -32,6 +32,7 @@ var Format = format.Format{
 	Verify:    verify,
 	Recover:   recoverTable,
 	Unchecked: unchecked,
+	Bounds:    true,
 	Claims:    claims,
 	ReadKeys:  columnfile.ReadTable.Keys(),
 	Create:    create,

@@ -37,6 +37,7 @@ var Format = format.Format{
 	Recover:    recoverReader,
 	Copy:       copyPages,
 	Unchecked:  verify.Unchecked,
+	Bounds:     true,
 	WriteKeys:  write.WriteTable.Keys(),
 	ReadKeys:   file.ReadTable.Keys(),
 	Codes:      verify.Codes,

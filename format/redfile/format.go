@@ -31,6 +31,7 @@ var Format = format.Format{
 	Verify:     verify,
 	Recover:    recovery.Recover,
 	Unchecked:  unchecked,
+	Bounds:     true,
 	Claims:     claims,
 	Codes:      layout.Codes,
 }

@@ -19,6 +19,7 @@ type finding struct {
 	Message  string `json:"message"`
 	From     *int64 `json:"from"`
 	To       *int64 `json:"to"`
+	Lost     *int64 `json:"lost"` // nil: not known
 }
 
 // ofNames reports whether a finding states that everything but the names of columns is covered by checksums.

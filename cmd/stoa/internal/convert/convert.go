@@ -109,7 +109,8 @@ and values, the status is 1, and there is no OUT. Sources are never overwritten,
 and another file, or a table with snapshots, only with --force, or if you say so on a terminal.
 
 The comparison ignores the order of rows. --no-check skips it, and so does standard output, which cannot
-be read back.
+be read back. If no checksum covers the values of a source that is written whole, it is also verified: the
+status is 3 if values contradict what the file says of them, such as bounds.
 
 From Parquet to Parquet, pages are copied as they are, with their codec, if all rows and whole columns are
 converted and no --opt changes pages. So several files can be joined, columns left out, key/value metadata
@@ -240,10 +241,10 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		a.Note("stoa: what is left of the file does not show whether more rows are missing")
 	}
 	c.noticed = slices.Concat(t.Findings(), c.altered)
-	if err = c.DamageFlags.Report(ctx, a, paths, c.noticed, err); err == nil && salvage {
-		err = c.verifySources(a, ctx, paths, oo)
+	if err == nil {
+		err = c.verifySources(a, ctx, t, paths, oo, spec)
 	}
-	return err
+	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
 }
 
 // noRows reports that recovery found no rows, and why. Everything in a source that could not be opened is lost.
@@ -266,32 +267,6 @@ func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err
 	}
 	c.Losses = append(c.Losses, lost)
 	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
-}
-
-// verifySources reports the errors that verify finds in sources in which recovery found none: a changed value may show
-// only in bounds that no reader needs. It returns cli.ErrDamage if there are any.
-func (c *conversion) verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
-	o.Recover, o.Depth = false, format.Sums
-	for _, p := range paths {
-		var found []region.Finding
-		for f, err := range stoa.Verify(ctx, p, o) {
-			if err != nil {
-				return err
-			}
-			switch {
-			case f.Severity != region.Error:
-			case c.about != nil && !c.about(f):
-				c.aside = append(c.aside, f)
-			default:
-				found = append(found, f)
-			}
-		}
-		c.noticed = append(c.noticed, found...)
-		if reading.ReportFindings(a, found); len(found) > 0 {
-			return cli.ErrDamage
-		}
-	}
-	return nil
 }
 
 // mayLack reports whether any of the findings is an error about rows that are or may be lost.

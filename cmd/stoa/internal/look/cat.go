@@ -8,7 +8,7 @@ import (
 )
 
 func CatCmd(a *cli.App) *cobra.Command {
-	r := reading.Reading{}
+	r := reading.Reading{Whole: true}
 	var sample sampleFlags
 	cmd := &cobra.Command{
 		Use:   "cat PATH...",

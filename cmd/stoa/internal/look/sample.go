@@ -47,6 +47,7 @@ func (f *sampleFlags) run(cmd *cobra.Command, a *cli.App, r *reading.Reading, ar
 	case fl.Changed("limit"):
 		return cli.WrongUse("--sample and -n both say how many rows")
 	}
+	r.Whole = false
 	return r.Run(cmd.Context(), a, args, func(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (cli.Batches,
 		error) {
 		if spec.Limit = 0; f.rows == 0 {

@@ -21,6 +21,8 @@ type Reading struct {
 	source.SelectFlags
 	DamageFlags
 	output.OutputFlags
+
+	Whole bool // unless rows or columns are selected, all are read: a read under a damage policy is a recovery
 }
 
 func (r *Reading) Register(a *cli.App, cmd *cobra.Command) {
@@ -76,7 +78,25 @@ func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 	} else if err == nil {
 		err = ferr
 	}
+	if err == nil && r.Damaged != "fail" && r.Whole {
+		var more []region.Finding
+		more, err = r.doubts(ctx, a, paths, spec, noticed)
+		noticed = append(noticed, more...)
+	}
 	return r.DamageFlags.Report(ctx, a, paths, noticed, err)
+}
+
+// doubts returns what verify knows of a table that was read whole.
+func (r *Reading) doubts(ctx context.Context, a *cli.App, paths []string, spec stoa.ScanSpec,
+	noticed []region.Finding) ([]region.Finding, error) {
+	if spec.Filter != nil || spec.Limit > 0 || len(spec.Columns) > 0 || r.SelectFlags.Rows != "" {
+		return nil, nil
+	}
+	o, err := r.Options(ctx, a, paths)
+	if err != nil {
+		return nil, err
+	}
+	return r.Doubts(ctx, paths, o, noticed)
 }
 
 // openDamaged opens the paths as one table. If the damage policy allows rows to be lost, sources that cannot be opened

@@ -55,6 +55,7 @@ type claim struct {
 	// Distinct values; nil if not requested, or too many to count.
 	seen     map[string]struct{}
 	reported bool
+	first    int64 // row of the first value outside the bounds, if reported
 }
 
 // exactBound is a bound that is claimed to be a value.
@@ -280,9 +281,8 @@ func (c *claim) checkBounds(view *order.View, at int64) error {
 	if err != nil || k < 0 {
 		return err
 	}
-	c.reported = true
-	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is outside (%s)",
-		at+view.Row(k), c.outside)
+	c.reported, c.first = true, at+view.Row(k)
+	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is outside (%s)", c.first, c.outside)
 }
 
 // implyBy marks the bounds of a chunk as implied by those of its pages if every page has bounds within them: a value

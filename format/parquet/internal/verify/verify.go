@@ -327,10 +327,10 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 		}
 		for _, c := range claims {
 			err := c.check(b, at)
-			v.find(c.code, err)
+			v.findCell(c, err)
 			if err != nil && c.within != nil {
 				c.within.implied = false
-				v.find(c.within.code, c.within.checkBoundsOf(b, at))
+				v.findCell(c.within, c.within.checkBoundsOf(b, at))
 			}
 		}
 		if count != nil {
@@ -345,6 +345,16 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 		v.finish(c)
 	}
 	return true
+}
+
+// findCell reports a value outside the bounds of a claim, at its row: either is wrong.
+func (v *verifier) findCell(c *claim, err error) {
+	whole := v.base
+	if c.reported {
+		v.rows(whole, c.first, c.first+1)
+	}
+	v.find(c.code, err)
+	v.base = whole
 }
 
 // claims returns the claims about field f in the statistics of the row group and its pages and in the column indexes.
