@@ -13,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/check"
+	"stoa/internal/positions"
 	"stoa/region"
 )
 
@@ -173,4 +174,19 @@ func (a *Accounts) Finding() *region.Finding {
 	}
 	s := check.RowSum{Table: a.table, By: a.by, Declared: a.Declared, Found: a.Found, Out: a.Out, Lost: a.Lost}
 	return s.Finding()
+}
+
+// Positions tells which rows of the table a loss is about: the rows of a region.Loss count within its row group, those
+// of ScanSpec.Rows within the table.
+type Positions = positions.Positions
+
+// Positions lists the row groups in the order in which an unfiltered scan reads them.
+func (t *Table) Positions(ctx context.Context) (*Positions, error) {
+	p := &Positions{}
+	for _, s := range t.sources {
+		if err := p.Add(ctx, s.reader); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }

@@ -449,6 +449,18 @@ func ExampleTable_Dictionaries() {
 	// <nil>
 }
 
+// Positions says which rows of the table a loss is about.
+func ExampleTable_Positions() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, avroFile, stoa.OpenOptions{}))
+	defer t.Close()
+	p := must(t.Positions(ctx))
+	_, known := p.Of(region.Loss{Part: "another file"})
+	fmt.Println(p.Total(), known)
+	// Output:
+	// 150 false
+}
+
 // Row reads a row by its number: one page of each column.
 func ExampleTable_Row() {
 	ctx := context.Background()

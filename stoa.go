@@ -29,6 +29,7 @@ import (
 	"stoa/internal/address"
 	"stoa/internal/arrowschema"
 	"stoa/internal/parked"
+	"stoa/internal/positions"
 	"stoa/internal/scan"
 	"stoa/pred"
 	"stoa/region"
@@ -272,28 +273,7 @@ func (t *Table) Rows(ctx context.Context) (int64, error) {
 
 // SourceRows is Rows of the i-th of Sources.
 func (t *Table) SourceRows(ctx context.Context, i int) (int64, error) {
-	r := t.sources[i].reader
-	var sum int64
-	for g, err := range scan.Groups(ctx, r) {
-		if err != nil {
-			return -1, err
-		}
-		if drops, err := dropsRows(ctx, r, g); err != nil || drops || g.Rows < 0 {
-			return -1, err
-		}
-		sum += g.Rows
-	}
-	return sum, nil
-}
-
-// dropsRows reports whether rows of g may be deleted, in which case only reading shows their number.
-func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, error) {
-	o, ok := r.(format.Overlayer)
-	if !ok {
-		return false, nil
-	}
-	overlay, err := o.Overlay(ctx, g, nil)
-	return overlay != nil && overlay.Drops(), err
+	return positions.Rows(ctx, t.sources[i].reader)
 }
 
 // Close closes the table's files. Batches remain valid; a scan that begins later yields an error of class Invalid.

@@ -94,6 +94,7 @@ stoa/internal/parts     : std fault format region store
 stoa/internal/share     : std fault store
 stoa/internal/watched   : std region store
 stoa/internal/parked    : std arrow fault format region vec
+stoa/internal/positions : std fault format region vec internal/scan
 stoa/internal/glob      : std fault store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/coerce      : std arrow
@@ -288,7 +289,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   internal/arrowschema
   internal/extremes
   internal/check internal/health internal/scan internal/share internal/content internal/fieldnames internal/glob
-  internal/parked internal/parts
+  internal/parked internal/parts internal/positions
   internal/settle internal/diff internal/watched
   -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget

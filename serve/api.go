@@ -313,10 +313,11 @@ func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
 		return nil, err
 	}
 	defer t.release()
-	if t.rows() < 0 {
-		return nil, fault.Unsupportedf(fault.Span{}, "", "how many rows the table has is known only by reading")
+	if err := t.count(ctx); err != nil {
+		return nil, err
 	}
-	rows, cut, err := findRows(ctx, t.Table, t.rows(), where)
+	lost := &losses{at: t.at}
+	rows, cut, err := findRows(ctx, t.Table, t.rows(), where, lost)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +328,12 @@ func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
 		k, _ := slices.BinarySearch(rows, *d.From)
 		return k < len(rows) && d.has(rows[k])
 	})
-	return map[string]any{"nodes": nodes, "rows": rows, "cut": cut}, nil
+	return struct {
+		Nodes []Node  `json:"nodes"`
+		Rows  []int64 `json:"rows"`
+		Cut   bool    `json:"cut"`
+		lostDoc
+	}{nodes, rows, cut, lost.doc(t.Table)}, nil
 }
 
 // sqlDoc runs a query in SQL.

@@ -27,6 +27,7 @@ type readsResult struct {
 	Ended   bool       `json:"ended"` // false: it took too long, and was stopped
 	Files   []fileRead `json:"files"`
 	Cut     bool       `json:"cut,omitempty"` // more files were read
+	lostDoc
 }
 
 // fileRead has the bytes of a file that were read, as runs [from, to) that do not touch: to detect the format and open
@@ -65,6 +66,11 @@ func (s *Server) readsDoc(ctx context.Context, q query) (any, error) {
 		return nil, err
 	}
 	defer t.Close()
+	lost := &losses{}
+	if lost.at, err = t.Positions(ctx); err != nil {
+		lost.at = nil // the scan says why
+	}
+	spec.Lost = lost.add
 	opened := len(counter.Reads())
 	r := &readsResult{Files: []fileRead{}, Ended: true}
 	begin := time.Now()
@@ -78,7 +84,7 @@ func (s *Server) readsDoc(ctx context.Context, q query) (any, error) {
 		}
 		r.Rows += b.NumRows()
 	}
-	r.Seconds = time.Since(begin).Seconds()
+	r.Seconds, r.lostDoc = time.Since(begin).Seconds(), lost.doc(t)
 	s.gather(context.WithoutCancel(ctx), r, counter.Reads(), opened)
 	return r, nil
 }

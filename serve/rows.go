@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"stoa/fault"
 	"stoa/internal/cells"
 	"stoa/pred"
-	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -23,12 +23,25 @@ import (
 type opened struct {
 	*stoa.Table
 	known     atomic.Int64 // rows; -1: known only by reading. Several requests may count them
-	recovered bool         // it could only be opened as recover does
+	at        *stoa.Positions
+	recovered bool // it could only be opened as recover does
 	users     atomic.Int64
 }
 
 // rows is how many rows the table has; -1: known only by reading.
 func (o *opened) rows() int64 { return o.known.Load() }
+
+// count finds how many rows the table has, by reading it if nothing else says so.
+func (o *opened) count(ctx context.Context) error {
+	if o.rows() >= 0 {
+		return nil
+	}
+	n, err := o.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells, Memory: 64 << 20})
+	if err == nil {
+		o.known.Store(n)
+	}
+	return err
+}
 
 func (o *opened) release() {
 	if o.users.Add(-1) == 0 {
@@ -85,9 +98,9 @@ func (s *Server) table(ctx context.Context, name target) (*opened, error) {
 	}
 	o := &opened{Table: t, recovered: recovered}
 	o.users.Store(2) // the cache's, and the caller's
-	rows, err := t.Rows(ctx)
-	if err != nil {
-		rows = -1
+	rows := int64(-1)
+	if o.at, err = t.Positions(ctx); err == nil {
+		rows = o.at.Total()
 	}
 	o.known.Store(rows)
 	s.tables.put(name.key(), o)
@@ -105,30 +118,25 @@ const (
 // rowsResult is a window of rows.
 type rowsResult struct {
 	Columns []columnDoc `json:"columns"`
-	Total   *int64      `json:"total"` // rows of the table; null: known only by reading
+	Total   *int64      `json:"total"` // positions of the table
 	From    int64       `json:"from"`  // the window's first position
 	Next    int64       `json:"next"`  // where the next one begins
 	End     bool        `json:"end"`   // there are no more
-	// Rows have a cell for each column: as text, or null. At has their positions where they are known.
+	// Rows have a cell for each column: as text, or null. At has their positions where they are known: those of rows
+	// that passed a filter are not.
 	Rows      [][]*string `json:"rows"`
 	At        []int64     `json:"at,omitempty"`
-	Lost      []lossDoc   `json:"lost,omitempty"` // cells that could not be read
 	Recovered bool        `json:"recovered,omitempty"`
+	lostDoc
 
 	bytes int
+	lost  *losses
 }
 
 type columnDoc struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Kind string `json:"kind"` // number, text, other: how it is aligned
-}
-
-type lossDoc struct {
-	From   int64  `json:"from"`
-	To     int64  `json:"to"`
-	Column string `json:"column,omitempty"`
-	Error  string `json:"error"`
 }
 
 // rowsDoc returns rows from a position on. Without a filter it is a window of positions; with one, the first rows from
@@ -170,15 +178,14 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 		return nil, err
 	}
 	defer t.release()
-	if t.rows() < 0 { // of a text, which has to be read
-		if n, err := t.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells}); err == nil {
-			t.known.Store(n)
-		}
+	if err := t.count(ctx); err != nil {
+		return nil, err
 	}
-	r := &rowsResult{From: look.from, Next: look.from, Rows: [][]*string{}, Recovered: t.recovered}
-	if n := t.rows(); n >= 0 {
-		r.Total = &n
-	}
+	r := &rowsResult{From: look.from, Next: look.from, Rows: [][]*string{}, Recovered: t.recovered,
+		lost: &losses{at: t.at}}
+	defer func() { r.lostDoc = r.lost.doc(t.Table) }()
+	n := t.rows()
+	r.Total = &n
 	for _, f := range t.Schema().Fields() {
 		r.Columns = append(r.Columns, columnDoc{f.Name, f.Type.String(), kindOfType(f.Type)})
 	}
@@ -204,21 +211,14 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 // it is not whole, and adds none.
 func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int64, r *rowsResult) (whole bool,
 	err error) {
-	if t.rows() >= 0 && r.Next >= t.rows() {
+	if r.Next >= t.rows() {
 		r.End = true
 		return true, nil
 	}
-	spec := stoa.ScanSpec{Filter: look.filter, Rows: vec.Range{From: r.Next, To: r.Next + width},
+	spec := stoa.ScanSpec{Filter: look.filter, Rows: vec.Range{From: r.Next, To: min(r.Next+width, t.rows())},
 		Damaged: stoa.NullCells, Memory: 64 << 20, Batch: 4096}
-	if t.rows() >= 0 {
-		spec.Rows.To = min(spec.Rows.To, t.rows())
-	}
-	lost := len(r.Lost)
-	spec.Lost = func(l region.Loss) {
-		if len(r.Lost) < 100 && l.Err != nil {
-			r.Lost = append(r.Lost, lossDoc{l.Rows[0], l.Rows[1], l.Column, l.Err.Error()})
-		}
-	}
+	lost := &losses{at: t.at, rows: spec.Rows, docs: slices.Clone(r.lost.docs), more: r.lost.more}
+	spec.Lost = lost.add
 	before, bytes, full := len(r.Rows), r.bytes, false
 	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {
@@ -228,20 +228,24 @@ func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int6
 			break
 		}
 	}
+	if look.filter != nil && full && width > 1 {
+		r.Rows, r.bytes = r.Rows[:before], bytes
+		return false, nil
+	}
+	r.lost = lost
 	got := int64(len(r.Rows) - before)
-	if look.filter != nil {
-		if full && width > 1 {
-			r.Rows, r.bytes, r.Lost = r.Rows[:before], bytes, r.Lost[:lost]
-			return false, nil
-		}
+	switch {
+	case look.filter != nil:
 		r.Next = spec.Rows.To
-	} else {
+	case full || got == spec.Rows.Len():
 		for i := range got {
 			r.At = append(r.At, r.Next+i)
 		}
 		r.Next += got
+	default: // rows are missing
+		r.At, r.Next = lost.between(spec.Rows, got), spec.Rows.To
 	}
-	r.End = t.rows() >= 0 && r.Next >= t.rows() || t.rows() < 0 && got < width && !full
+	r.End = r.Next >= t.rows()
 	return true, nil
 }
 

@@ -50,8 +50,9 @@ func mentions(where *pred.Expr, column string) bool {
 }
 
 // findRows returns the first of total rows that pass a filter; cut: there may be more. A window with some is halved
-// until each is found.
-func findRows(ctx context.Context, t *stoa.Table, total int64, where *pred.Expr) (rows []int64, cut bool, err error) {
+// until each is found. What is lost of the rows that were looked through is added to lost.
+func findRows(ctx context.Context, t *stoa.Table, total int64, where *pred.Expr, lost *losses) (rows []int64, cut bool,
+	err error) {
 	rows = []int64{}
 	end := time.Now().Add(findTime)
 	var find func(from, to int64) error
@@ -62,6 +63,9 @@ func findRows(ctx context.Context, t *stoa.Table, total int64, where *pred.Expr)
 		n := int64(0)
 		spec := stoa.ScanSpec{Columns: []string{}, Filter: where, Rows: vec.Range{From: from, To: to},
 			Damaged: stoa.NullCells, Memory: 64 << 20}
+		if to-from == findWindow || from%findWindow == 0 && to == total {
+			spec.Lost = lost.add // once, not again for the halves
+		}
 		for b, err := range t.Scan(ctx, spec) {
 			if err != nil {
 				return err

@@ -19,7 +19,6 @@ import (
 	"stoa/internal/extremes"
 	"stoa/internal/sorted"
 	"stoa/pred"
-	"stoa/region"
 	"stoa/store"
 )
 
@@ -41,10 +40,11 @@ const (
 type valuesResult struct {
 	Column string `json:"column"`
 	Type   string `json:"type"`
-	Rows   int64  `json:"rows"` // that were looked at
-	Total  *int64 `json:"total"`
-	Nulls  int64  `json:"nulls"`
-	Lost   int64  `json:"lost,omitempty"` // runs of rows that could not be read; their cells count as nulls
+	Rows   int64  `json:"rows"`  // that were looked at
+	Ended  bool   `json:"ended"` // these are all that can be read
+	Total  *int64 `json:"total"` // also of rows that cannot be read
+	Nulls  int64  `json:"nulls"` // also cells that could not be read
+	lostDoc
 	// Distinct values; DistinctMore: there are more, and Top is of those that were seen first.
 	Distinct     int        `json:"distinct"`
 	DistinctMore bool       `json:"distinct_more,omitempty"`
@@ -137,16 +137,20 @@ func (s *Server) values(ctx context.Context, name target, column string) (*value
 		}
 	}
 	v.r.ByPage = v.ends != nil
-	spec.Lost = func(region.Loss) { v.r.Lost++ }
+	lost := &losses{at: t.at}
+	spec.Lost = lost.add
 	end := time.Now().Add(valuesTime)
+	v.r.Ended = true
 	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {
 			return nil, err
 		}
 		if v.add(b.Column(0)); time.Now().After(end) || len(v.r.Bands) > 10*maxBands {
+			v.r.Ended = v.r.Rows == t.rows()
 			break
 		}
 	}
+	v.r.lostDoc = lost.doc(t.Table)
 	v.finish()
 	if names := pred.SplitPath(column); len(names) == 1 {
 		v.r.Dictionary, err = dictionary(ctx, t, names[0])

@@ -204,13 +204,15 @@
   async function search(v, what) {
     v.marks = [];
     try {
-      const { nodes, rows } = await S.ask('search', { name: v.name, table: v.table, q: what }, v.signal);
+      const r = await S.ask('search', { name: v.name, table: v.table, q: what }, v.signal);
+      const { nodes, rows } = r;
       v.marks = nodes.map((n) => ({ from: n.offset, to: n.offset + n.length, kind: 'found' }));
       v.map.draw();
       S.say(S.plural(nodes.length, 'structure') + ' found');
-      S.clear(v.found, rows && rows.length ? h('p', {}, 'In ' + (rows.length > 1 ? 'rows ' : 'row '), rows.slice(0, 20).map((r, i) => [i ? ', ' : '',
+      S.clear(v.found, S.lost(r, 'Rows of which a lost cell is searched for were not looked at.'),
+        r.cut ? h('p', { class: 'bad' }, 'These are not all: more rows may pass.') : null, rows && rows.length ? h('p', {}, 'In ' + (rows.length > 1 ? 'rows ' : 'row '), rows.slice(0, 20).map((r, i) => [i ? ', ' : '',
         h('a', { href: S.go('rows', { place: v.place, name: v.table, row: r }) }, S.num(r))]), rows.length > 20 ? ' …' : '') : null,
-      h('p', {}, nodes.length ? S.plural(nodes.length, 'structure') + (nodes.length === 200 ? ' or more' : '') + ':' : 'Nothing was found.'),
+        h('p', {}, nodes.length ? S.plural(nodes.length, 'structure') + (nodes.length === 200 ? ' or more' : '') + ':' : 'Nothing was found.'),
         h('ul', { class: 'found' }, nodes.map((n) => h('li', {}, node(v, n)))));
       if (nodes.length === 1) pick(v, nodes[0].offset, nodes[0].id);
     } catch (err) {

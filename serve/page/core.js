@@ -93,6 +93,17 @@
         'This did not work'), h('p', {}, err.message || String(err)), place);
   };
 
+  // lost tells what could not be read for an answer; sentence says what follows from that. Null: nothing was lost.
+  S.lost = function (r, sentence) {
+    const all = r.lost || [], noticed = r.noticed || [];
+    if (!all.length && !noticed.length && !r.lost_more) return null;
+    const rows = (l) => (l.from === null ? l.where || 'rows that are not known' : l.to === l.from + 1 ? 'row ' + S.num(l.from) : 'rows ' + S.num(l.from) + ' to ' + S.num(l.to - 1));
+    return h('div', { class: 'problem lost-list' }, h('strong', {}, 'Damaged. ' + sentence),
+      h('ul', {}, noticed.slice(0, 10).map((n) => h('li', {}, n)),
+        all.slice(0, 10).map((l) => h('li', {}, 'Lost: ' + rows(l) + (l.column ? ' of column ' + l.column : '') + ': ', h('span', { class: 'dim' }, l.error))),
+        all.length > 10 || noticed.length > 10 || r.lost_more ? h('li', {}, '… and ' + (r.lost_more ? 'very many' : S.num(Math.max(0, all.length - 10) + Math.max(0, noticed.length - 10))) + ' more') : null));
+  };
+
   // said shows what a command printed besides its document, and the line by which a person gets the same.
   S.said = function (result) {
     if (!result.command) return null;

@@ -24,7 +24,7 @@
     try {
       const [plan, reads] = await Promise.all([S.command('explain', { ...q, analyze: 'true' }, signal), S.ask('reads', q, signal)]);
       const maps = h('section', {}, h('h2', {}, 'On the map'));
-      S.clear(out, summary(reads), levels(plan), maps);
+      S.clear(out, S.lost(reads, 'Rows of which the filter needs a lost cell are not counted.'), summary(reads), levels(plan), maps);
       await draw(maps, reads, params, signal);
     } catch (err) {
       S.clear(out);

@@ -10,7 +10,7 @@
     const v = { name: params.name, place: params.place, where: params.where || '', raw: params.raw === 'true', moment: params.at || '', signal };
     v.at = h('div', { class: 'rows' });
     v.error = h('div', { class: 'at-error', role: 'alert' });
-    v.note = h('p', { class: 'dim' });
+    v.note = h('div', {});
     S.clear(main, h('h1', {}, S.base(v.name)), bar(v), v.error, v.note, v.at);
     await show(v, Number(params.row || 0));
   });
@@ -68,11 +68,13 @@
   async function show(v, row) {
     S.clear(v.error);
     S.clear(v.note);
+    v.lost = [];
+    v.lostMore = false;
+    v.noticed = [];
     try {
       const first = await S.ask('rows', { name: v.name, at: v.moment, where: v.where, raw: v.raw, from: v.where ? 0 : Math.max(0, row - row % windowRows), n: windowRows }, v.signal);
       v.columns = first.columns;
-      if (first.recovered) S.clear(v.note, h('span', { class: 'bad' }, 'Damaged: this is what recovery finds.'));
-      if (v.where || first.total === null || first.total <= windowRows) list(v, first);
+      if (v.where || first.total <= windowRows) list(v, first);
       else grid(v, first, row);
     } catch (err) {
       if (v.signal.aborted) return;
@@ -88,33 +90,41 @@
       v.sorted === i ? (v.down ? ' ↓' : ' ↑') : '') : c.name, h('small', {}, c.type)))));
   }
 
-  function line(v, cells, at, lost, index) {
-    return h('tr', { 'aria-rowindex': index }, at === undefined ? h('td', { class: 'right dim' }) : h('th', { scope: 'row', class: 'right dim' }, S.num(at)),
-      cells.map((c, i) => {
-        if (c === null) {
-          const gone = at !== undefined && (lost || []).some((l) => l.from <= at && at < l.to && (!l.column || l.column === v.columns[i].name));
-          return h('td', { class: gone ? 'lost' : 'null' }, gone ? 'lost' : 'null');
-        }
-        return h('td', { class: v.columns[i].kind === 'number' ? 'right' : null, title: c.length > 40 ? c : null }, c);
-      }));
+  // nullCell shows a cell without a value: it is null, or cannot be read, or which of the two is not known: where losses
+  // or the row have no position.
+  function nullCell(v, name, at) {
+    const lost = v.lost.filter((l) => !l.column || l.column === name);
+    const here = at !== undefined && lost.find((l) => l.from !== null && l.from <= at && at < l.to);
+    if (here) return h('td', { class: 'lost', title: here.error }, 'lost');
+    const maybe = at === undefined ? lost[0] : lost.find((l) => l.from === null);
+    if (maybe || v.lostMore) return h('td', { class: 'lost', title: maybe ? maybe.error : null }, 'null or lost');
+    return h('td', { class: 'null' }, 'null');
   }
 
+  function line(v, cells, at, index) {
+    return h('tr', { 'aria-rowindex': index }, at === undefined ? h('td', { class: 'right dim' }) : h('th', { scope: 'row', class: 'right dim' }, S.num(at)),
+      cells.map((c, i) => (c === null ? nullCell(v, v.columns[i].name, at) : h('td', { class: v.columns[i].kind === 'number' ? 'right' : null, title: c.length > 40 ? c : null }, c))));
+  }
+
+  // losses remembers and tells what an answer lacks.
   function losses(v, r) {
-    if (!r.lost || !r.lost.length) return;
-    S.clear(v.note, h('span', { class: 'bad' }, S.plural(r.lost.length, 'run') + ' of cells cannot be read: ' + r.lost[0].error));
+    const known = new Set(v.lost.map((l) => JSON.stringify(l)));
+    v.lost.push(...(r.lost || []).filter((l) => !known.has(JSON.stringify(l))));
+    v.lostMore = v.lostMore || r.lost_more;
+    v.noticed = r.noticed || v.noticed;
+    const told = S.lost({ lost: v.lost, lost_more: v.lostMore, noticed: v.noticed }, v.where ? 'Rows of which the filter needs a lost cell are not among these.' : 'What cannot be read is marked.');
+    S.clear(v.note, r.recovered ? h('p', { class: 'bad' }, 'Damaged: this is what recovery finds.') : null, told);
   }
 
   // list shows rows one after the other and gets more when its end comes into view.
   function list(v, first) {
     const rows = [];
-    const lost = [];
     let last = first;
     const body = h('tbody', {});
     const table = h('table', {});
     const end = h('div', { class: 'end' });
     const take = (r) => {
       last = r;
-      lost.push(...(r.lost || []));
       r.rows.forEach((cells, i) => rows.push({ cells, at: r.at ? r.at[i] : undefined }));
       losses(v, r);
     };
@@ -130,7 +140,7 @@
       draw();
     };
     const draw = () => {
-      S.clear(table, h('caption', { class: 'hidden' }, 'Rows'), head(v, sort), S.clear(body, rows.map((x, i) => line(v, x.cells, x.at, lost, i + 1))));
+      S.clear(table, h('caption', { class: 'hidden' }, 'Rows'), head(v, sort), S.clear(body, rows.map((x, i) => line(v, x.cells, x.at, i + 1))));
       told();
     };
     const told = () => {
@@ -148,7 +158,7 @@
         const r = await S.ask('rows', { name: v.name, at: v.moment, where: v.where, raw: v.raw, from: last.next, n: windowRows }, v.signal);
         const before = rows.length;
         take(r);
-        if (v.sorted === undefined) body.append(...rows.slice(before).map((x, i) => line(v, x.cells, x.at, lost, before + i + 1)));
+        if (v.sorted === undefined) body.append(...rows.slice(before).map((x, i) => line(v, x.cells, x.at, before + i + 1)));
         else draw();
         told();
       } catch (err) {
@@ -184,7 +194,7 @@
   // grid shows the rows around one position of a long table.
   function grid(v, first, row) {
     const total = first.total;
-    const windows = new Map([[first.from / windowRows, first]]);
+    const windows = new Map();
     const height = Math.min(tallest, total * rowHeight);
     const scaled = total * rowHeight > tallest;
     const table = h('table', { 'aria-rowcount': total + 1 });
@@ -207,13 +217,26 @@
       if (jump) place();
       draw();
     };
+    // fill keeps a window. An answer has only so many bytes: of wide rows, others have the rest of the window.
+    const fill = async (k, r) => {
+      windows.set(k, r);
+      losses(v, r);
+      while (r.next < Math.min(total, (k + 1) * windowRows)) {
+        const more = await S.ask('rows', { name: v.name, at: v.moment, raw: v.raw, from: r.next, n: (k + 1) * windowRows - r.next }, v.signal);
+        if (more.next <= r.next) return;
+        r.rows.push(...more.rows);
+        if (r.at) r.at = more.at && r.at.concat(more.at);
+        r.next = more.next;
+        losses(v, more);
+        draw();
+      }
+    };
     const need = async (k) => {
       if (windows.has(k) || k < 0 || k * windowRows >= total) return;
       windows.set(k, null);
       try {
         const r = await S.ask('rows', { name: v.name, at: v.moment, raw: v.raw, from: k * windowRows, n: windowRows }, v.signal);
-        windows.set(k, r);
-        losses(v, r);
+        await fill(k, r);
         if (windows.size > 60) for (const old of windows.keys()) if (Math.abs(old - k) > 10 && windows.size > 40) windows.delete(old);
         draw();
       } catch (err) {
@@ -221,15 +244,20 @@
         if (!v.signal.aborted) wrong(v, err);
       }
     };
+    const only = (i, cell) => h('tr', { 'aria-rowindex': i + 2 }, h('th', { scope: 'row', class: 'right dim' }, S.num(i)), cell);
+    // whole is the line of position i of a window: a row that cannot be read at all has none.
+    const whole = (w, i) => {
+      const k = w.at ? w.at.indexOf(i) : i - w.from;
+      if (w.rows[k]) return line(v, w.rows[k], w.at ? i : undefined, i + 2);
+      return only(i, h('td', { colspan: v.columns.length, class: 'lost' }, i < w.next ? 'lost: the row cannot be read' : '…'));
+    };
     const draw = () => {
       visible = Math.max(5, Math.floor((scroll.clientHeight - 56) / rowHeight));
       const to = Math.min(total, v.first + visible + 1);
       const lines = [];
       for (let i = v.first; i < to; i++) {
         const w = windows.get(Math.floor(i / windowRows));
-        const at = w ? i - w.from : -1;
-        lines.push(w && w.rows[at] ? line(v, w.rows[at], i, w.lost, i + 2)
-          : h('tr', { 'aria-rowindex': i + 2 }, h('th', { scope: 'row', class: 'right dim' }, S.num(i)), h('td', { colspan: v.columns.length, class: 'wait' }, '…')));
+        lines.push(w ? whole(w, i) : only(i, h('td', { colspan: v.columns.length, class: 'wait' }, '…')));
       }
       if (!table.tHead) table.append(head(v, sortLoaded), h('tbody', {}));
       table.tBodies[0].replaceChildren(...lines);
@@ -239,8 +267,8 @@
     // sortLoaded shows the rows that were read so far, sorted, as a list.
     const sortLoaded = (i) => {
       const got = [...windows.values()].filter(Boolean).sort((a, b) => a.from - b.from);
-      list(v, { total, end: true, loaded: { from: v.first }, rows: got.flatMap((w) => w.rows), at: got.flatMap((w) => w.rows.map((_, k) => w.from + k)),
-        lost: got.flatMap((w) => w.lost || []) })(i);
+      list(v, { total, end: true, loaded: { from: v.first }, rows: got.flatMap((w) => w.rows), at: got.flatMap((w) => w.rows.map((_, k) => (w.at ? w.at[k] : undefined))),
+        lost: v.lost, lost_more: v.lostMore, noticed: v.noticed, recovered: first.recovered })(i);
     };
     scroll.addEventListener('scroll', () => {
       if (own) return;
@@ -260,7 +288,7 @@
     });
     v.sorted = undefined;
     v.goTo = (to) => move(to, true);
-    losses(v, first);
+    fill(first.from / windowRows, first).catch((err) => { if (!v.signal.aborted) wrong(v, err); });
     v.first = Math.min(row, Math.max(0, total - 1));
     draw();
     place();

@@ -21,10 +21,11 @@
     S.clear(out, h('p', { class: 'wait' }, 'Reading…'));
     const path = /[."]/.test(column) ? '"' + column.replaceAll('"', '""') + '"' : column;
     const v = await S.ask('values', { name: params.name, column: path, at: params.at }, signal);
-    const whole = v.total === null || v.rows >= v.total;
+    const gone = v.ended && v.total !== null && v.total > v.rows ? v.total - v.rows : 0;
     S.clear(out,
-      whole ? null : h('p', { class: 'bad' }, 'Only the first ' + S.num(v.rows) + ' of ' + S.num(v.total) + ' rows were looked at.'),
-      v.lost ? h('p', { class: 'bad' }, S.plural(v.lost, 'run') + ' of rows cannot be read; their cells count as nulls.') : null,
+      v.ended ? null : h('p', { class: 'bad' }, 'Only the first ' + S.num(v.rows) + (v.total === null ? '' : ' of ' + S.num(v.total)) + ' rows were looked at.'),
+      gone ? h('p', { class: 'bad' }, S.plural(gone, 'row') + ' cannot be read at all: row numbers below count the others.') : null,
+      S.lost(v, 'Lost cells are counted as nulls.'),
       h('dl', { class: 'facts' }, S.fact('type', v.type), S.fact('rows', S.num(v.rows)), S.fact('nulls', S.num(v.nulls)),
         S.fact('distinct', (v.distinct_more ? 'more than ' : '') + S.num(v.distinct))),
       v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Distribution'), histogram(v)) : null,

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan"
+	"stoa/internal/sorted"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -296,36 +298,95 @@ func (t *Table) batches(ctx context.Context, f *openInput, g format.RowGroup, q 
 	if g.Rows < 0 { // the only group of a file of text
 		spec.Pieces, spec.Rows = nil, rows
 	}
-	report := func() bool {
-		for _, err := range lost {
-			if !yield(nil, err) {
-				return false
-			}
-		}
-		lost = nil
-		return true
-	}
+	out := &inOrder{at: rows.From, rows: rows, yield: yield}
 	sc := arrow.NewSchema(fields, nil)
 	for b, err := range scan.Run(ctx, f.src, spec, nil) {
-		if !report() {
+		if !out.lose(lost) {
 			return
 		}
+		lost = nil
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		out, err := t.record(f, sc, q.Cols, b, at, mem)
+		whole, err := t.record(f, sc, q.Cols, b, at, mem)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		more := yield(out, nil)
-		out.Release()
+		more := out.batch(whole)
+		whole.Release()
 		if !more {
 			return
 		}
 	}
-	report()
+	if out.lose(lost) {
+		out.rest()
+	}
+}
+
+// inOrder yields batches and losses in the order of their rows. A scan reports losses before the rows that precede
+// them, and leaves the lost rows out of the middle of its batches.
+type inOrder struct {
+	at    int64       // the row that is yielded next
+	rows  vec.Range   // that are wanted
+	lost  []*lostRows // not yielded yet, by their first rows
+	yield func(arrow.RecordBatch, error) bool
+}
+
+// lose adds losses. It yields those of which the rows are not known at once.
+func (o *inOrder) lose(lost []error) bool {
+	for _, err := range lost {
+		e, ok := err.(*lostRows)
+		if !ok {
+			if !o.yield(nil, err) {
+				return false
+			}
+			continue
+		}
+		if e.from, e.to = max(e.from, o.rows.From), min(e.to, o.rows.To); e.from < e.to {
+			o.lost = append(o.lost, e)
+		}
+	}
+	sorted.StablyBy(o.lost, func(a, b *lostRows) int { return cmp.Compare(a.from, b.from) })
+	return true
+}
+
+// batch yields the rows of a batch, cut where rows are missing.
+func (o *inOrder) batch(b arrow.RecordBatch) bool {
+	for from, n := int64(0), b.NumRows(); from < n; {
+		to := n
+		if len(o.lost) > 0 {
+			if o.lost[0].from <= o.at {
+				if !o.next() {
+					return false
+				}
+				continue
+			}
+			to = min(n, from+o.lost[0].from-o.at)
+		}
+		part := b.NewSlice(from, to)
+		more := o.yield(part, nil)
+		part.Release()
+		if !more {
+			return false
+		}
+		o.at, from = o.at+to-from, to
+	}
+	return true
+}
+
+// next yields the next loss.
+func (o *inOrder) next() bool {
+	e := o.lost[0]
+	o.lost, o.at = o.lost[1:], max(o.at, e.to)
+	return o.yield(nil, e)
+}
+
+// rest yields the losses after the last row.
+func (o *inOrder) rest() {
+	for len(o.lost) > 0 && o.next() {
+	}
 }
 
 // loss converts damage of a file's row group to an error about the rows that are not deleted.

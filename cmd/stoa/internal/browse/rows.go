@@ -24,13 +24,17 @@ type rowsAnswer struct {
 	Next  int64       `json:"next"`
 	End   bool        `json:"end"`
 	Rows  [][]*string `json:"rows"`
+	At    []int64     `json:"at"`
 	Lost  []struct {
-		From   int64  `json:"from"`
-		To     int64  `json:"to"`
+		From   *int64 `json:"from"`
+		To     *int64 `json:"to"`
+		Where  string `json:"where"`
 		Column string `json:"column"`
 		Error  string `json:"error"`
 	} `json:"lost"`
-	Recovered bool `json:"recovered"`
+	LostMore  bool     `json:"lost_more"`
+	Noticed   []string `json:"noticed"`
+	Recovered bool     `json:"recovered"`
 }
 
 const (
@@ -47,9 +51,10 @@ type rows struct {
 	grid  grid
 	types []string
 
-	kept    map[int64][]*string // by position; with a filter, by number
-	lost    map[string][][2]int64
-	next    int64 // with a filter: the position that was not looked at yet
+	kept    map[int64][]*string   // by position; with a filter, by number; nil: the row cannot be read
+	lost    map[string][][2]int64 // by column; "": all
+	maybe   map[string]bool       // columns of which some cells are lost, and which ones is not known
+	next    int64                 // with a filter: the position that was not looked at yet
 	end     bool
 	loading bool
 	failed  bool // not asked again by itself
@@ -63,7 +68,7 @@ func newRows(table string) *rows {
 }
 
 func (r *rows) reset() {
-	r.kept, r.lost = map[int64][]*string{}, map[string][][2]int64{}
+	r.kept, r.lost, r.maybe = map[int64][]*string{}, map[string][][2]int64{}, map[string]bool{}
 	r.next, r.end, r.loading, r.failed, r.wanted = 0, false, false, false, -1
 	columns := r.grid.columns
 	r.grid = grid{cell: r.cell, gutter: r.where == "", columns: columns}
@@ -142,16 +147,7 @@ func (r *rows) take(b *browser, a *rowsAnswer) {
 	if len(r.kept) > maxKept && r.where == "" {
 		clear(r.kept)
 	}
-	for _, l := range a.Lost {
-		r.lost[l.Column] = append(r.lost[l.Column], [2]int64{l.From, l.To})
-	}
-	at := a.From
-	if r.where != "" {
-		at = int64(len(r.kept))
-	}
-	for i, row := range a.Rows {
-		r.kept[at+int64(i)] = row
-	}
+	r.keep(a)
 	r.next, r.end = a.Next, a.End
 	switch {
 	case r.where != "":
@@ -174,8 +170,37 @@ func (r *rows) take(b *browser, a *rowsAnswer) {
 	r.tell(b)
 	if len(a.Lost) > 0 {
 		b.say(bad, "damage: cells marked ✗ cannot be read: %s", a.Lost[0].Error)
+	} else if len(a.Noticed) > 0 {
+		b.say(bad, "damage: %s", a.Noticed[0])
 	} else if a.Recovered {
 		b.say(bad, "damage: the table could only be opened as recover does")
+	}
+}
+
+// keep keeps the rows of an answer, and what is lost of them.
+func (r *rows) keep(a *rowsAnswer) {
+	for _, l := range a.Lost {
+		if l.From == nil || l.To == nil || r.where != "" {
+			r.maybe[l.Column] = true
+		} else {
+			r.lost[l.Column] = append(r.lost[l.Column], [2]int64{*l.From, *l.To})
+		}
+	}
+	r.maybe[""] = r.maybe[""] || a.LostMore
+	at := a.From
+	if r.where != "" {
+		at = int64(len(r.kept))
+	} else {
+		for k := a.From; k < a.Next; k++ {
+			r.kept[k] = nil
+		}
+	}
+	for i, row := range a.Rows {
+		if i < len(a.At) {
+			r.kept[a.At[i]] = row
+		} else {
+			r.kept[at+int64(i)] = row
+		}
 	}
 }
 
@@ -192,34 +217,32 @@ func (r *rows) tell(b *browser) {
 
 func (r *rows) cell(row int64, col int) cell {
 	cells, ok := r.kept[row]
-	if !ok {
+	switch {
+	case !ok:
 		return cell{"…", dim}
-	}
-	if col >= len(cells) {
+	case cells == nil:
+		return cell{"✗", bad}
+	case col >= len(cells):
 		return cell{}
-	}
-	if cells[col] != nil {
+	case cells[col] != nil:
 		return cell{*cells[col], plain}
 	}
-	if r.isLost(row, r.grid.columns[col].name) {
-		return cell{"✗", bad}
-	}
-	return cell{"null", dim}
+	return r.nullCell(row, r.grid.columns[col].name)
 }
 
-// isLost reports whether a cell could not be read.
-func (r *rows) isLost(row int64, name string) bool {
-	if r.where != "" {
-		return false // its position is not known
-	}
+// nullCell shows a cell that has no value: it is null, or cannot be read, or which of the two is not known.
+func (r *rows) nullCell(row int64, name string) cell {
 	for _, of := range []string{name, ""} {
 		for _, l := range r.lost[of] {
 			if l[0] <= row && row < l[1] {
-				return true
+				return cell{"✗", bad}
 			}
 		}
 	}
-	return false
+	if r.maybe[name] || r.maybe[""] {
+		return cell{"null or ✗", bad}
+	}
+	return cell{"null", dim}
 }
 
 func (r *rows) draw(b *browser, at rect) {

@@ -37,13 +37,25 @@ func Seal(footer []byte) {
 // together with a schema into another writer's file describes a different footer.
 const createdByUs = "stoa version"
 
+// nearly reports whether b begins with a text, of which a few bytes may be damaged: whoever else wrote the footer has
+// another name in all of it.
+func nearly(b []byte, text string) bool {
+	wrong := 0
+	for i := range len(text) {
+		if i >= len(b) || b[i] != text[i] {
+			wrong++
+		}
+	}
+	return wrong <= len(text)/4
+}
+
 // BrokenSeal returns a description of a wrong checksum of a footer; "" if it is right or missing. It is called before
 // the footer is parsed, since a damaged field number hides the fields after it.
 func BrokenSeal(footer []byte) string {
 	const between = 3 // bytes
 	at := sealAt(footer)
 	if at < 0 || len(footer) < at+len(SealPlaceholder)+between ||
-		!bytes.HasPrefix(footer[at+len(SealPlaceholder)+between:], []byte(createdByUs)) {
+		!nearly(footer[at+len(SealPlaceholder)+between:], createdByUs) {
 		return ""
 	}
 	digits, rest := string(footer[at:at+len(SealPlaceholder)]), footer[at+len(SealPlaceholder):]

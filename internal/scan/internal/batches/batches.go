@@ -54,17 +54,22 @@ func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 				return 0, err
 			}
 			lost := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{at, -1}, Err: err}
+			fresh := vec.Range{} // those of its rows that no other loss had
 			var exact rowsError
 			if errors.As(err, &exact) {
 				lost.Rows[0], lost.Rows[1] = exact.LostRows()
+				fresh = vec.Range{From: max(at, lost.Rows[0]), To: max(at, lost.Rows[1])}
 				if lost.Exact = true; lost.Rows[0] > at { // reported before the rows that precede it
-					at += lost.Rows[1] - lost.Rows[0]
+					at += fresh.Len()
 				} else {
-					at = lost.Rows[1]
+					at = fresh.To
 				}
 			}
 			if lost.Exact && g.Rows >= 0 && len(cols) > 0 && r.Plan.Spec.Damaged == plan.NullCells {
-				if err := r.cells(ctx, cols, vec.Range{From: lost.Rows[0], To: lost.Rows[1]}); err != nil {
+				if fresh.Len() == 0 {
+					continue // told with the other losses of these rows
+				}
+				if err := r.cells(ctx, cols, fresh); err != nil {
 					return 0, err
 				}
 				continue
