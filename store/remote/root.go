@@ -17,6 +17,7 @@ import (
 
 const (
 	maxDeepKeys    = 50_000    // keys below an address, in a recursive listing
+	pageOfKeys     = 1000      // keys of a directory above an address that is listed to look beside it
 	maxSiblingKeys = 10_000    // keys of a directory that is listed to look up one of them
 	maxDirKeys     = 1_000_000 // keys of one directory
 )
@@ -43,6 +44,9 @@ type root struct {
 	isDir    map[string]bool     // directories known to exist
 	deep     []string            // directories that were listed recursively
 	unlisted map[string]struct{} // directories that cannot be listed, or have too many keys
+	begun    map[string]bool     // those of deep in which an object was read
+	guesses  map[string]*guess   // by directory and kind
+	above    map[string]bool     // directories that were listed, or could not be, to look beside an address
 
 	conditions conditionSupport
 }
@@ -58,8 +62,9 @@ func newRoot(a Address, c Client, ask *requester) *root {
 	return &root{addr: a.Root(), user: a.User, client: c, requests: ask, cache: newRunCache(ask.Keep),
 		entered: map[string]bool{}, named: map[string]bool{}, slashed: map[string]bool{},
 		versions: map[string]string{}, objects: map[string]*object{}, absent: map[string]bool{},
-		empty: map[string]bool{},
-		dirs:  map[string][]child{}, isDir: map[string]bool{}, unlisted: map[string]struct{}{}}
+		empty: map[string]bool{}, begun: map[string]bool{}, above: map[string]bool{},
+		guesses: map[string]*guess{},
+		dirs:    map[string][]child{}, isDir: map[string]bool{}, unlisted: map[string]struct{}{}}
 }
 
 // enter records an address. A pattern is not listed recursively, as it may match very little.
@@ -233,6 +238,9 @@ func prefixOf(key string) string {
 // lookUp looks up a key that was not entered: if possible by listing its directory, which returns its siblings, too.
 func (r *root) lookUp(ctx context.Context, key string) error {
 	parent := dirOf(key)
+	if known, err := r.listAbove(ctx, dirOf(parent), parent); known || err != nil {
+		return err
+	}
 	r.mu.Lock()
 	_, not := r.unlisted[parent]
 	r.mu.Unlock()
@@ -272,6 +280,32 @@ func (r *root) lookUp(ctx context.Context, key string) error {
 		r.absent[key] = true
 	}
 	return nil
+}
+
+// listAbove lists a directory above an entered address, if it is not large, and reports whether another directory in it
+// turns out not to exist: readers look beside a place for what a table above it would have.
+func (r *root) listAbove(ctx context.Context, above, dir string) (missing bool, err error) {
+	r.mu.Lock()
+	_, known := r.dirs[above]
+	beside := false
+	for k := range r.named {
+		beside = beside || k != above && within(k, above) && k != dir && !within(k, dir)
+	}
+	skip := known || r.above[above] || !beside || dir == "" || r.ofInterest(dir) || !r.client.Traits().Lists
+	r.above[above] = true
+	r.mu.Unlock()
+	if skip {
+		return false, nil
+	}
+	if err := r.listOne(ctx, above, pageOfKeys); err != nil {
+		if err == errTooManyKeys || isMissing(err) || isDenied(err) {
+			err = nil
+		}
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.missing(dir), nil
 }
 
 var errTooManyKeys = errors.New("too many keys")

@@ -21,6 +21,7 @@ const (
 	siblingSize  = 256 << 10
 	maxSiblings  = 512     // siblings that are looked at when an object is read
 	siblingsEach = 16      // of which so many are requested along with it
+	fewSiblings  = 64      // or all, if they are so few, and together a small object
 	maxRun       = 4 << 20 // maximum number of bytes per request
 )
 
@@ -261,30 +262,128 @@ func (o *object) fetchSiblings(ctx context.Context) {
 		return
 	}
 	left, n := o.root.cache.max/4, 0
-	for _, k := range o.root.siblingsOf(o) {
-		k.mu.Lock()
-		var runs []*run
-		if end := (k.Size - 1) / blockSize; k.Size > 0 && !k.asked && !k.along && len(k.runs) == 0 {
-			switch {
-			case k.Size <= siblingSize:
-				runs = k.plan(0, end)
-			case k.Size > smallObject && o.Size > smallObject:
-				runs = append(k.plan(0, 0), k.plan(end, end)...)
-			}
-			k.along = len(runs) > 0
+	for _, k := range o.root.firstOf(o) {
+		left -= k.along1(ctx, o)
+	}
+	if o.root.unlike(o) {
+		return
+	}
+	all := o.root.siblingsOf(o)
+	most := siblingsEach
+	if few(all) {
+		most = fewSiblings
+	}
+	for _, k := range all {
+		if got := k.along1(ctx, o); got > 0 {
+			left -= got
+			n++
 		}
-		k.mu.Unlock()
-		if len(runs) == 0 {
-			continue
-		}
-		k.startRuns(ctx, runs)
-		for _, r := range runs {
-			left -= int64(len(r.buf))
-		}
-		if n++; left < 0 || n == siblingsEach {
-			return
+		if left < 0 || n == most {
+			break
 		}
 	}
+	o.root.sent(o, n)
+}
+
+// guess counts the objects of one kind in one directory that were requested because others were read, and those of them
+// that were read, too.
+type guess struct{ sent, used int }
+
+func (r *root) guess(o *object) *guess {
+	key := dirOf(o.Key) + "/" + kind(o.Key)
+	if r.guesses[key] == nil {
+		r.guesses[key] = &guess{}
+	}
+	return r.guesses[key]
+}
+
+// unlike counts that o is read, and reports whether most of what was requested along with others like it was not.
+func (r *root) unlike(o *object) bool {
+	o.mu.Lock()
+	along := o.along
+	o.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.guess(o)
+	if along {
+		g.used++
+	}
+	return g.sent >= siblingsEach && 4*g.used < g.sent
+}
+
+func (r *root) sent(o *object, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.guess(o).sent += n
+}
+
+// along1 requests an object, of a large one the beginning and the end, because o is read. It returns how many bytes it
+// requests.
+func (k *object) along1(ctx context.Context, o *object) (bytes int64) {
+	k.mu.Lock()
+	var runs []*run
+	if end := (k.Size - 1) / blockSize; k.Size > 0 && !k.asked && !k.along && len(k.runs) == 0 {
+		switch {
+		case k.Size <= siblingSize:
+			runs = k.plan(0, end)
+		case k.Size > smallObject && o.Size > smallObject:
+			runs = append(k.plan(0, 0), k.plan(end, end)...)
+		}
+		k.along = len(runs) > 0
+	}
+	k.mu.Unlock()
+	k.startRuns(ctx, runs)
+	for _, r := range runs {
+		bytes += int64(len(r.buf))
+	}
+	return bytes
+}
+
+// few reports whether objects are so few and small that they are requested together.
+func few(all []*object) bool {
+	bytes := int64(0)
+	for _, o := range all {
+		bytes += o.Size
+	}
+	return len(all) <= fewSiblings && bytes <= smallObject
+}
+
+// firstOf returns what is requested when the first object of a place is read, because most verbs read it: everything, if
+// that is little, else small objects that are alone of their kind in their directory, such as descriptions of it.
+func (r *root) firstOf(o *object) (out []*object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.deep, func(d string) bool { return within(o.Key, d) })
+	if i < 0 || r.begun[r.deep[i]] || !r.ofInterest(o.Key) {
+		return nil
+	}
+	place := r.deep[i]
+	r.begun[place] = true
+	for key, x := range r.objects {
+		if within(key, place) && x != o {
+			out = append(out, x)
+		}
+	}
+	if few(out) {
+		return out
+	}
+	out = out[:0]
+	for dir, all := range r.dirs {
+		if dir != place && !within(dir, place) {
+			continue
+		}
+		kinds := map[string]int{}
+		for _, c := range all {
+			kinds[kind(c.base)]++
+		}
+		for _, c := range all {
+			if c.o != nil && c.o != o && c.o.Size <= blockSize && kinds[kind(c.base)] == 1 {
+				out = append(out, c.o)
+			}
+		}
+	}
+	sorted.By(out, func(a, b *object) int { return strings.Compare(a.Key, b.Key) })
+	return out[:min(len(out), siblingsEach)]
 }
 
 // siblingsOf returns the objects of the same kind in the directory of o, starting with those after it.
