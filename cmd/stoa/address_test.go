@@ -333,7 +333,8 @@ func TestNotWrittenToAddresses(t *testing.T) {
 		{"convert", "s3://bucket/" + name, "-o", "s3://bucket/" + name + "/x.parquet"},
 		{"convert", "s3://bucket/" + name, "--to", "csv", "-o", "s3://bucket/" + name},
 		{"convert", "s3://bucket/" + name, "--to", "cfile", "-o", "s3://bucket/in/"},
-		{"seal", "s3://bucket/" + name, "-o", "http://127.0.0.1:1/s.seal"}, {"delete", "s3://bucket/" + name, "--where", "a = 1"},
+		{"seal", "s3://bucket/" + name, "-o", "http://127.0.0.1:1/s.seal"},
+		{"delete", "s3://bucket/" + name, "--where", "a = 1"},
 		{"rescue", dir, "-o", "s3://bucket/out"},
 		{"drop", "s3://bucket/" + name}} {
 		if got := said("nowhere", args...); strings.HasSuffix(got, "status: 0") {

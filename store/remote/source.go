@@ -348,8 +348,8 @@ func few(all []*object) bool {
 	return len(all) <= fewSiblings && bytes <= smallObject
 }
 
-// firstOf returns what is requested when the first object of a place is read, because most verbs read it: everything, if
-// that is little, else small objects that are alone of their kind in their directory, such as descriptions of it.
+// firstOf returns what is requested when the first object of a place is read, because most verbs read it: everything,
+// if that is little, else small objects that are alone of their kind in their directory, such as descriptions of it.
 func (r *root) firstOf(o *object) (out []*object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
