@@ -94,7 +94,7 @@ func FuzzSchemaFile(f *testing.F) {
 	f.Add([]byte(`{"fields": [{"name": "t", "type": "timestamp[us, tz=UTC]"}, {"name": "s", "type": "utf8", ` +
 		`"metadata": {"stoa.type": "varchar"}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := cluster.ReadSchemaFile(t.Context(), store.NewMemory(map[string][]byte{"s": b}), "s")
+		s, _, err := cluster.ReadSchemaFile(t.Context(), store.NewMemory(map[string][]byte{"s": b}), "s")
 		var e *fault.Error
 		if err != nil {
 			if !errors.As(err, &e) || e.Class == fault.Bug {

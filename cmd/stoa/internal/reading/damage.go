@@ -154,8 +154,12 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	if err != nil {
 		m.Error = cli.InFlags(cli.Line(err))
 	}
+	seen := map[region.Finding]bool{} // opening and reading may report the same
 	for _, x := range sumFirst(findings) {
-		m.Findings = append(m.Findings, DocOfFinding(x))
+		if !seen[x] {
+			m.Findings = append(m.Findings, DocOfFinding(x))
+		}
+		seen[x] = true
 	}
 	return m
 }

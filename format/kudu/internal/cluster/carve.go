@@ -32,6 +32,7 @@ const carvedID = "carved"
 // loose is a block that no superblock names.
 type loose struct {
 	fs.Place
+	seq   uint64 // number by which blocks are created; 0: not known
 	Kind  cfile.Kind
 	Rows  int64
 	Typ   cfile.Type
@@ -46,7 +47,7 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 		return nil, fault.Invalidf("option schema=FILE reads blocks that no superblock names, so no table or tablet "+
 			"can be selected: leave out %s", cmp.Or(tg.Table, ro.Tablet))
 	}
-	sc, err := ReadSchemaFile(ctx, tg.Tree, ro.Schema)
+	sc, ids, err := ReadSchemaFile(ctx, tg.Tree, ro.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -56,24 +57,32 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
-	return s.carve(ctx, tg, o, ro, sc, name)
+	return s.carve(ctx, tg, o, ro, sc, ids, name)
 }
 
 // carve makes a table of the blocks that no superblock names and that fit a schema, which comes from a file or from a
-// tablet.
+// tablet. ids reports whether the ids of its columns are known.
 func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, sc *meta.Schema,
-	name string) (*table.Table, error) {
+	ids bool, name string) (*table.Table, error) {
 	c := newCarving(tg, o, sc, name)
-	c.findings = s.Findings
+	c.findings, c.ids = s.Findings, ids
 	for _, f := range s.All {
 		found, err := s.Loose(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		for _, set := range group(found, sc) {
+		sets, from := group(found, sc), len(c.tablet.RowSets)
+		for _, set := range sets {
 			c.add(set)
 		}
 		c.noteLeft(found)
+		if err := c.attribute(ctx, f, found, sets, from); err != nil {
+			return nil, err
+		}
+	}
+	c.finishDeltas()
+	if err := s.notReplayed(ctx, c); err != nil {
+		return nil, err
 	}
 	if len(c.tablet.RowSets) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
@@ -83,10 +92,6 @@ func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOpti
 		c.note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose "+
 			"superblocks are lost, of several tables or replicas, which are read as one table: %s", len(ids),
 			strings.Join(ids, ", "))
-	}
-	if c.deltas > 0 {
-		c.note("kudu.carve.deltas", fault.Span{Object: tg.Name},
-			"%d delta files are not applied: nothing says which rowset they belong to", c.deltas)
 	}
 	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: c.dirs, Tablet: c.tablet}}}, o, ro)
 	if err != nil {
@@ -101,7 +106,11 @@ type carving struct {
 	dirs     *fs.FS // synthetic: each block is a container of its own
 	tablet   *meta.Tablet
 	findings []region.Finding
-	deltas   int // delta files, which are not applied
+	at       fault.Span // the place, for findings about all of it
+	ids      bool       // the ids of the schema's columns are known
+
+	redo             map[int][]*looseDeltas // by rowset
+	applied, dropped deltaCount
 }
 
 // newCarving returns a carving without rows, with the schema sc, which was read from the file named name.
@@ -112,6 +121,8 @@ func newCarving(tg format.Target, o format.OpenOptions, sc *meta.Schema, name st
 			Blocks: map[uint64]fs.Placed{}},
 		tablet: &meta.Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name,
 			State: meta.TabletReady, Schema: *sc},
+		at:   fault.Span{Object: tg.Name},
+		redo: map[int][]*looseDeltas{},
 	}
 }
 
@@ -123,25 +134,36 @@ func (c *carving) note(code string, at fault.Span, layout string, args ...any) {
 func (c *carving) add(set []*loose) {
 	rs := meta.RowSet{ID: uint64(len(c.tablet.RowSets)), LiveRows: -1}
 	for i, x := range set {
-		id := uint64(len(c.dirs.Containers) + 1)
-		c.dirs.Blocks[id] = fs.Placed{Off: x.At.Off, Len: x.At.Len, Container: int32(len(c.dirs.Containers))}
-		c.dirs.Containers = append(c.dirs.Containers, &fs.Container{Data: x.At.Object})
 		rs.Columns = append(rs.Columns,
-			meta.ColumnBlock{Column: c.tablet.Schema.Columns[i].ID, BlockRef: meta.BlockRef{ID: id}})
+			meta.ColumnBlock{Column: c.tablet.Schema.Columns[i].ID, BlockRef: c.ref(x)})
 	}
 	c.tablet.RowSets = append(c.tablet.RowSets, rs)
 }
 
-// noteLeft reports the column blocks that are in no rowset, and counts the delta files.
+// noteLeft reports the column blocks that are in no rowset, by their number of rows, and the damaged blocks.
 func (c *carving) noteLeft(found []*loose) {
+	var order []int64
+	byRows := map[int64][]*loose{}
 	for _, x := range found {
 		switch {
-		case x.Kind == cfile.KindDelta:
-			c.deltas++
+		case x.Err != nil:
+			c.note("kudu.carve.left", x.At, "the block cannot be read, and may have had rows or changes of these: %v",
+				x.Err)
 		case x.Kind == cfile.KindColumn && !x.taken:
-			c.note("kudu.carve.left", x.At, "%d values of type %s: it is not certain which rowset they belong to",
-				x.Rows, meta.TypeName(x.Typ))
+			if byRows[x.Rows] == nil {
+				order = append(order, x.Rows)
+			}
+			byRows[x.Rows] = append(byRows[x.Rows], x)
 		}
+	}
+	for _, rows := range order {
+		var types []string
+		for _, x := range byRows[rows] {
+			types = append(types, meta.TypeName(x.Typ))
+		}
+		c.note("kudu.carve.left", byRows[rows][0].At, "%s of %d values (%s) are in no rowset, as it is not certain "+
+			"which belong together under this schema: rows of these are not in the output",
+			counted(int64(len(types)), "block"), rows, strings.Join(types, ", "))
 	}
 }
 
@@ -191,20 +213,24 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 		if p.At.Len == 0 {
 			continue
 		}
+		seq := p.ID
+		if f.BlockManager == fs.FileManager {
+			seq &= 1<<48 - 1 // above it is the number of the data directory
+		}
 		r, err := cfile.OpenAt(ctx, table.NewSource(f.Tree, p.At.Object, p.At.End()), p.At,
 			format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 		if err != nil {
 			if !table.Damaged(err) {
 				return nil, err
 			}
-			out = append(out, &loose{Place: p, Rows: -1, Typ: -1, Err: err})
+			out = append(out, &loose{Place: p, seq: seq, Rows: -1, Typ: -1, Err: err})
 			continue
 		}
-		x := &loose{Place: p, Kind: r.Kind(), Rows: r.Len(), foot: r.Footer()}
+		x := &loose{Place: p, seq: seq, Kind: r.Kind(), Rows: r.Len(), foot: r.Footer()}
 		x.Typ = x.foot.Type
 		out = append(out, x)
 	}
-	slices.SortStableFunc(out, func(a, b *loose) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(out, func(a, b *loose) int { return cmp.Compare(a.seq, b.seq) })
 	return out, nil
 }
 
@@ -222,7 +248,7 @@ func (x *loose) hasType(c *meta.Column) bool {
 	return x.Kind == cfile.KindColumn && f.Type == c.Type && f.Nullable == c.Nullable && f.Array() == c.Array
 }
 
-// group assembles blocks, sorted by id, into rowsets. A flush or a compaction creates the blocks of a rowset
+// group assembles blocks, sorted by number, into rowsets. A flush or a compaction creates the blocks of a rowset
 // consecutively, in column order. So a run of consecutive ids with the same number of rows is a rowset if it fits the
 // schema and no further such block precedes or follows it. The remaining blocks with the same number of rows form a
 // rowset if exactly one of them fits each column.
@@ -236,7 +262,7 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	}
 	for i := 0; i+n <= len(all); i++ {
 		run := all[i : i+n]
-		ok := run[0].ID > 0 && !(i > 0 && run[0].follows(all[i-1]) && !all[i-1].taken) &&
+		ok := run[0].seq > 0 && !(i > 0 && run[0].follows(all[i-1]) && !all[i-1].taken) &&
 			!(i+n < len(all) && all[i+n].follows(run[n-1]))
 		for k, x := range run {
 			ok = ok && x.canBe(&sc.Columns[k]) && (k == 0 || x.follows(run[k-1]))
@@ -274,7 +300,7 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 		}
 	}
 	sorted.StablyBy(out, func(a, b []*loose) int {
-		return cmp.Or(cmp.Compare(a[0].ID, b[0].ID), cmp.Compare(a[0].At.Object, b[0].At.Object),
+		return cmp.Or(cmp.Compare(a[0].seq, b[0].seq), cmp.Compare(a[0].At.Object, b[0].At.Object),
 			cmp.Compare(a[0].At.Off, b[0].At.Off))
 	})
 	return out
@@ -282,18 +308,18 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 
 // follows reports whether x may have been created directly after y, for the same rows.
 func (x *loose) follows(y *loose) bool {
-	return x.ID == y.ID+1 && x.Rows == y.Rows && x.Kind == cfile.KindColumn && y.Kind == cfile.KindColumn
+	return x.seq == y.seq+1 && x.Rows == y.Rows && x.Kind == cfile.KindColumn && y.Kind == cfile.KindColumn
 }
 
 // ReadSchemaFile reads a schema in the form that `stoa schema -f json` prints, with the field metadata stoa.type,
-// stoa.key, stoa.column_id, stoa.encoding and stoa.compression. Without stoa.type the type is taken from usualType. The
-// error is Invalid if the schema cannot be that of a Kudu table.
-func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Schema, error) {
+// stoa.key, stoa.column_id, stoa.encoding and stoa.compression. Without stoa.type the type is taken from usualType. ids
+// reports whether every column has its id. The error is Invalid if the schema cannot be that of a Kudu table.
+func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (sc *meta.Schema, ids bool, err error) {
 	fields, err := format.ReadSchemaFile(ctx, tree, name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	sc := &meta.Schema{}
+	sc, ids = &meta.Schema{}, true
 	for i, f := range fields {
 		c := meta.Column{ID: int32(i), Name: f.Name, Nullable: f.Nullable, Key: f.Metadata[meta.MetaKey] != ""}
 		word := cmp.Or(f.Metadata[cfile.MetaType], usualType[strings.SplitN(f.Type, "[", 2)[0]])
@@ -302,24 +328,26 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Sc
 			t, ok = cfile.Decimal128, true
 		}
 		if !ok {
-			return nil, fault.Invalidf("%s: column %q: Kudu has no type %s", name, f.Name, f.Type)
+			return nil, false, fault.Invalidf("%s: column %q: Kudu has no type %s", name, f.Name, f.Type)
 		}
 		c.Type = t
 		c.Encoding = cfile.EncodingByName(f.Metadata[cfile.MetaEncoding])
 		c.Compression = cfile.CompressionByName(f.Metadata[cfile.MetaCompression])
 		if id, err := strconv.ParseInt(f.Metadata[meta.MetaColumnID], 10, 32); err == nil {
 			c.ID = int32(id)
+		} else {
+			ids = false
 		}
 		if why := c.Check(); why != "" {
-			return nil, fault.Invalidf("%s: %s", name, why)
+			return nil, false, fault.Invalidf("%s: %s", name, why)
 		}
 		sc.Columns = append(sc.Columns, c)
 	}
 	sc.Index()
 	if len(sc.Columns) == 0 || len(sc.ByID) != len(sc.Columns) {
-		return nil, fault.Invalidf("%s: %d columns with %d different ids", name, len(sc.Columns), len(sc.ByID))
+		return nil, false, fault.Invalidf("%s: %d columns with %d different ids", name, len(sc.Columns), len(sc.ByID))
 	}
-	return sc, nil
+	return sc, ids, nil
 }
 
 // usualType maps names of Arrow types to names of Kudu types.

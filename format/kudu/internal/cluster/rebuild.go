@@ -60,7 +60,7 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 		return nil, why
 	}
 	ro.NoWAL, ro.At = true, table.Latest
-	t, err := s.carve(ctx, tg, o, ro, sc, cmp.Or(name, tg.Table))
+	t, err := s.carve(ctx, tg, o, ro, sc, true, cmp.Or(name, tg.Table))
 	if errors.Is(err, fault.Unsupported) {
 		return nil, why
 	}
@@ -68,7 +68,8 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 		return nil, err
 	}
 	t.Noticed = append(t.Noticed, codes.Codes.Finding("kudu.tablet.rebuilt", fault.Span{Object: tg.Name}, tg.Table,
-		"the rows are those of blocks that no superblock names: as they were flushed, deleted ones among them"))
+		"the rows are those of blocks that no superblock names, as they were flushed, with the deltas that are "+
+			"certain to be theirs"))
 	return t, nil
 }
 
@@ -99,20 +100,11 @@ func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name st
 func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Tablet, found []region.Finding, err error) {
 	last := meta.OpID{}
 	for _, f := range s.All {
-		if f.WALDir == "" {
-			continue
-		}
-		t := &meta.Tablet{ID: id, TableID: id, Object: path.Join(f.WALDir, fs.WalsDir, id), State: meta.TabletReady,
-			LastDurableMRS: -1, FromLog: true}
-		t.Extra.HistoryMaxAge = -1
-		if wal.SchemaOfLog(ctx, f, t); len(t.Schema.Columns) == 0 {
-			continue
-		}
-		log, err := wal.Replay(ctx, f, t, wal.Nowhere)
+		t, log, err := logAlone(ctx, f, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		if log.First.Index != firstIndex || log.Lost || log.Last.Index <= last.Index {
+		if log == nil || log.First.Index != firstIndex || log.Lost || log.Last.Index <= last.Index {
 			continue
 		}
 		last = log.Last
@@ -123,6 +115,43 @@ func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Table
 			"%s at %s", log.Last, table.TimeText(log.LastTime)))}
 	}
 	return tb, found, ctx.Err()
+}
+
+// logAlone reads the log of a tablet that has no superblock; nil if there is none from which a schema is known.
+func logAlone(ctx context.Context, f *fs.FS, id string) (*meta.Tablet, *wal.Logged, error) {
+	if f.WALDir == "" {
+		return nil, nil, nil
+	}
+	t := &meta.Tablet{ID: id, TableID: id, Object: path.Join(f.WALDir, fs.WalsDir, id), State: meta.TabletReady,
+		LastDurableMRS: -1, FromLog: true}
+	t.Extra.HistoryMaxAge = -1
+	if wal.SchemaOfLog(ctx, f, t); len(t.Schema.Columns) == 0 {
+		return nil, nil, nil
+	}
+	log, err := wal.Replay(ctx, f, t, wal.Nowhere)
+	return t, log, err
+}
+
+// notReplayed reports the logs of lost tablets, which carving does not apply: what of them was flushed is not known.
+func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
+	for _, b := range s.lost() {
+		for _, f := range s.All {
+			t, log, err := logAlone(ctx, f, b.ID)
+			if err != nil {
+				return err
+			}
+			if log == nil || log.LastWrite == 0 {
+				continue
+			}
+			more := "what of them had not been flushed is not in the output"
+			if log.First.Index == firstIndex && !log.Lost {
+				more += "; recover " + c.at.Object + "#" + b.ID + " replays the whole log"
+			}
+			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, with operations %s to %s, the "+
+				"last change at %s, is not applied: %s", b.ID, log.First, log.Last, table.TimeText(log.LastWrite), more)
+		}
+	}
+	return nil
 }
 
 // moreFromLogs returns the tablets of a table that have no superblock but whose logs are complete from the first

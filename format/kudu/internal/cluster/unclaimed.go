@@ -43,7 +43,7 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 			continue
 		}
 		// The columns of a rowset were written one after another, and have the same rows.
-		if columns = append(columns, x); x.ID != last.ID+1 || x.Rows != last.Rows || x.ID == 0 {
+		if columns = append(columns, x); x.seq != last.seq+1 || x.Rows != last.Rows || x.seq == 0 {
 			rows += x.Rows
 		}
 		last = x

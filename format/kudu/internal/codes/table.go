@@ -21,11 +21,17 @@ var tableCodes = check.Codes{
 		"a crash, or from a tablet whose superblock is lost."},
 	{Code: "kudu.bloom.disagrees", Severity: region.Error, Help: "A rowset's bloom filter excludes keys that the " +
 		"rowset has: look-ups would miss rows."},
-	{Code: "kudu.carve.deltas", Severity: region.Warning, Help: "Rowsets were assembled from blocks without a " +
-		"superblock. Their deltas are not applied, because it is unknown to which rows they belong: rows are as they " +
-		"were when the blocks were written, including deleted rows."},
-	{Code: "kudu.carve.left", Severity: region.Warning, Help: "A block that no superblock names could not be " +
-		"assigned to a rowset: no column fits, or several blocks fit."},
+	{Code: "kudu.carve.applied", Severity: region.Warning, Help: "Rowsets were assembled from blocks without a " +
+		"superblock. Delta files are applied to the rowset that the numbers of their blocks, their rows, columns and " +
+		"times tell. No superblock confirms it."},
+	{Code: "kudu.carve.deltas", Severity: region.Error, Help: "Rowsets were assembled from blocks without a " +
+		"superblock. A delta file is not applied, because it is unknown to which rowset it belongs, or it is damaged: " +
+		"rows that it deletes are in the output, and cells that it changes have older values."},
+	{Code: "kudu.carve.left", Severity: region.Error, Help: "A block that no superblock names could not be " +
+		"assigned to a rowset: no column fits, or several blocks fit. Or it cannot be read."},
+	{Code: "kudu.carve.log", Severity: region.Error, Help: "Rowsets were assembled from blocks without a " +
+		"superblock. The log of a tablet without a superblock is here and is not applied, because only the " +
+		"superblock tells what of it had been flushed: rows that were not flushed are missing, and later changes too."},
 	{Code: "kudu.carve.mixed", Severity: region.Error, Help: "Rowsets were assembled from blocks without a " +
 		"superblock, and several tablets have lost theirs: rows of several tables, or the same rows of several " +
 		"replicas, may be mixed. Give the directories of one server, and distinguish the tables by the content of " +
