@@ -168,8 +168,9 @@ func TestDeltasNeedColumnIDs(t *testing.T) {
 		}
 	}
 	_, found := carved(t, files)
-	// by the tablet's delta files: 15 and 135 deletions, and 2830 + 900 changed cells; those of deletions alone are applied
-	if dead, cells := stated(found); dead != 135 || cells != 3730 || !reported(found, "kudu.carve.deltas", "column_id") {
+	// the tablet's delta files have 15 and 135 deletions, and 2830 + 900 changed cells; deletions alone are applied
+	dead, cells := stated(found)
+	if dead != 135 || cells != 3730 || !reported(found, "kudu.carve.deltas", "column_id") {
 		t.Errorf("%d, %d: %+v", dead, cells, found)
 	}
 }

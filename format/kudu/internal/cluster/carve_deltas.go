@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/fs"
@@ -293,7 +294,8 @@ func (c *carving) byElimination(ctx context.Context, f *fs.FS, all []*carvedSet,
 }
 
 // canHave returns the rowsets that a delta file can be of.
-func (c *carving) canHave(ctx context.Context, f *fs.FS, all []*carvedSet, d *looseDeltas) (out []*carvedSet, err error) {
+func (c *carving) canHave(ctx context.Context, f *fs.FS, all []*carvedSet, d *looseDeltas) (out []*carvedSet,
+	err error) {
 	for _, s := range all {
 		if d.last < s.rows && (d.seq == 0 || s.first < d.seq) {
 			out = append(out, s)
@@ -448,4 +450,29 @@ func (c *carving) ref(x *loose) meta.BlockRef {
 	c.dirs.Blocks[id] = fs.Placed{Off: x.At.Off, Len: x.At.Len, Container: int32(len(c.dirs.Containers))}
 	c.dirs.Containers = append(c.dirs.Containers, &fs.Container{Data: x.At.Object})
 	return meta.BlockRef{ID: id}
+}
+
+// notReplayed reports the logs of lost tablets, which carving does not apply: what of them was flushed is not known.
+func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
+	done := map[string]bool{}
+	for _, b := range s.broken {
+		for i := 0; i < len(s.All) && !done[b.ID] && s.byID[b.ID] == nil; i++ {
+			f := s.All[i]
+			t, log, err := logAlone(ctx, f, b.ID)
+			if err != nil {
+				return err
+			}
+			if log == nil || log.LastWrite == 0 {
+				continue
+			}
+			more := "what of them had not been flushed is not in the output"
+			if log.First.Index == firstIndex && !log.Lost {
+				more += "; recover " + c.at.Object + "#" + b.ID + " replays the whole log"
+			}
+			done[b.ID] = true
+			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, with operations %s to %s, "+
+				"the last change at %s, is not applied: %s", b.ID, log.First, log.Last, table.TimeText(log.LastWrite), more)
+		}
+	}
+	return nil
 }

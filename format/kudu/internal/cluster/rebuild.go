@@ -6,25 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/codes"
-	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
-	"stoa/format/kudu/internal/wal"
 	"stoa/region"
 )
 
 // A tablet without a superblock can be recovered. If its log begins with the tablet's first operation, replaying the
 // log yields all of its rows, as of any moment. Otherwise the blocks that no superblock names are assembled according
 // to the tablet's schema, which the log or the master's catalogue still has.
-
-// firstIndex is the index of a tablet's first operation.
-const firstIndex = 1
 
 // rebuilt opens a table none of whose tablets has a superblock; why is the error of opening it without rebuilding.
 func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, why error) (*table.Table,
@@ -115,43 +109,6 @@ func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Table
 			"%s at %s", log.Last, table.TimeText(log.LastTime)))}
 	}
 	return tb, found, ctx.Err()
-}
-
-// logAlone reads the log of a tablet that has no superblock; nil if there is none from which a schema is known.
-func logAlone(ctx context.Context, f *fs.FS, id string) (*meta.Tablet, *wal.Logged, error) {
-	if f.WALDir == "" {
-		return nil, nil, nil
-	}
-	t := &meta.Tablet{ID: id, TableID: id, Object: path.Join(f.WALDir, fs.WalsDir, id), State: meta.TabletReady,
-		LastDurableMRS: -1, FromLog: true}
-	t.Extra.HistoryMaxAge = -1
-	if wal.SchemaOfLog(ctx, f, t); len(t.Schema.Columns) == 0 {
-		return nil, nil, nil
-	}
-	log, err := wal.Replay(ctx, f, t, wal.Nowhere)
-	return t, log, err
-}
-
-// notReplayed reports the logs of lost tablets, which carving does not apply: what of them was flushed is not known.
-func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
-	for _, b := range s.lost() {
-		for _, f := range s.All {
-			t, log, err := logAlone(ctx, f, b.ID)
-			if err != nil {
-				return err
-			}
-			if log == nil || log.LastWrite == 0 {
-				continue
-			}
-			more := "what of them had not been flushed is not in the output"
-			if log.First.Index == firstIndex && !log.Lost {
-				more += "; recover " + c.at.Object + "#" + b.ID + " replays the whole log"
-			}
-			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, with operations %s to %s, the "+
-				"last change at %s, is not applied: %s", b.ID, log.First, log.Last, table.TimeText(log.LastWrite), more)
-		}
-	}
-	return nil
 }
 
 // moreFromLogs returns the tablets of a table that have no superblock but whose logs are complete from the first

@@ -25,7 +25,7 @@ var tableCodes = check.Codes{
 		"superblock. Delta files are applied to the rowset that the numbers of their blocks, their rows, columns and " +
 		"times tell. No superblock confirms it."},
 	{Code: "kudu.carve.deltas", Severity: region.Error, Help: "Rowsets were assembled from blocks without a " +
-		"superblock. A delta file is not applied, because it is unknown to which rowset it belongs, or it is damaged: " +
+		"superblock. A delta file is not applied, because it is damaged or its rowset is unknown: " +
 		"rows that it deletes are in the output, and cells that it changes have older values."},
 	{Code: "kudu.carve.left", Severity: region.Error, Help: "A block that no superblock names could not be " +
 		"assigned to a rowset: no column fits, or several blocks fit. Or it cannot be read."},
