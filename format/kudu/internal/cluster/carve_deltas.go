@@ -470,7 +470,7 @@ func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
 				more += "; recover " + c.at.Object + "#" + b.ID + " replays the whole log"
 			}
 			done[b.ID] = true
-			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, with operations %s to %s, "+
+			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, operations %s to %s, "+
 				"the last change at %s, is not applied: %s", b.ID, log.First, log.Last, table.TimeText(log.LastWrite), more)
 		}
 	}
