@@ -471,7 +471,8 @@ func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
 			}
 			done[b.ID] = true
 			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, operations %s to %s, "+
-				"the last change at %s, is not applied: %s", b.ID, log.First, log.Last, table.TimeText(log.LastWrite), more)
+				"the last change at %s, is not applied: %s", b.ID, log.First, log.Last,
+				table.TimeText(log.LastWrite), more)
 		}
 	}
 	return nil
