@@ -321,7 +321,8 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	v.files++
 	all := newOpened(tg.Tree)
 	tg.Tree = all
-	for f, err := range verifyOne(v.ctx, tg, v.o) {
+	ctx := format.WithBriefSession(v.ctx)
+	for f, err := range verifyOne(ctx, tg, v.o) {
 		if err != nil {
 			return err
 		}
@@ -332,7 +333,7 @@ func (v *dirVerifier) target(tg found, depth int) error {
 			return nil
 		}
 	}
-	if v.unchecked(tg); v.stopped {
+	if v.unchecked(ctx, tg); v.stopped {
 		return nil
 	}
 	if tg.Table != "" || v.o.From != "" {
@@ -351,11 +352,11 @@ func (v *dirVerifier) target(tg found, depth int) error {
 }
 
 // unchecked reports the parts of a file without checksums, if its data was checked.
-func (v *dirVerifier) unchecked(tg found) {
+func (v *dirVerifier) unchecked(ctx context.Context, tg found) {
 	if tg.format.Unchecked == nil || v.o.Depth == format.Quick {
 		return
 	}
-	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
+	what, err := tg.format.Unchecked(ctx, tg.Target, v.o.internal())
 	if err == nil && what != "" { // errors have been reported by the verification
 		v.report("file.unchecked", region.Note, tg.Name,
 			"%s: what was changed there and still decodes is not noticed", what)

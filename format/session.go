@@ -7,8 +7,10 @@ import (
 
 // Session keeps the results of opening places, so that a caller that opens many tables of one place opens it only once.
 type Session struct {
-	mu   sync.Mutex
-	kept map[any]any
+	mu    sync.Mutex
+	kept  map[any]any
+	outer *Session
+	brief bool
 }
 
 type sessionKey struct{}
@@ -18,6 +20,16 @@ type sessionKey struct{}
 func WithSession(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sessionKey{}, &Session{kept: map[any]any{}})
 }
+
+// WithBriefSession returns a context for a single operation, such as the verification of one place. What it keeps is
+// forgotten with the context; it finds what the session of ctx has.
+func WithBriefSession(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sessionKey{},
+		&Session{kept: map[any]any{}, outer: SessionOf(ctx), brief: true})
+}
+
+// Brief reports whether a session lasts for a single operation, so that no table can appear meanwhile.
+func (s *Session) Brief() bool { return s != nil && s.brief }
 
 // SessionOf returns the session of a context, or nil.
 func SessionOf(ctx context.Context) *Session {
@@ -32,7 +44,9 @@ func (s *Session) Load(key any) (value any, ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	value, ok = s.kept[key]
+	if value, ok = s.kept[key]; !ok {
+		return s.outer.Load(key)
+	}
 	return value, ok
 }
 

@@ -192,7 +192,7 @@ func (s *cachedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, er
 	return done, nil
 }
 
-// block returns the object's n-th block; the last one is short and comes with io.EOF.
+// block returns the object's n-th block; the last one is short and may come with io.EOF.
 func (s *cachedSource) block(ctx context.Context, n int64) ([]byte, error) {
 	key := blockKey{s, n}
 	s.c.mu.Lock()
@@ -203,7 +203,13 @@ func (s *cachedSource) block(ctx context.Context, n int64) ([]byte, error) {
 		return b, nil
 	}
 	s.c.mu.Unlock()
-	b := make([]byte, cacheBlock)
+	size := int64(cacheBlock)
+	if !Unsized(s.src) { // of small objects, no more memory than they have bytes
+		if left := s.src.Size() - n*cacheBlock; left > 0 && left < size {
+			size = left
+		}
+	}
+	b := make([]byte, size)
 	k, err := s.src.ReadAt(ctx, b, n*cacheBlock)
 	if err != nil && err != io.EOF {
 		return nil, err

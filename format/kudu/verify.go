@@ -54,7 +54,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		return "", err
 	}
 	o.Opts, o.Tracer = nil, nil
-	s, err := cluster.Open(ctx, tg, o, ro)
+	s, err := cluster.OpenAgain(ctx, tg, o, ro)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (v *verifier) all(tg format.Target) error {
 	}
 	at := v.o.Opts["at"]
 	v.o.Opts, v.o.Tracer = nil, nil
-	s, err := cluster.Open(v.ctx, tg, v.o, ro)
+	s, err := cluster.OpenAnew(v.ctx, tg, v.o, ro)
 	if errors.Is(err, fault.Unsupported) {
 		v.Emit(codes.Finding("kudu.unsupported", err, tg.Name))
 		return nil

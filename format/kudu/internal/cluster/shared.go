@@ -47,14 +47,24 @@ func opened(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	return s, bound(tg.Tree, ts), s.mu.Unlock, nil
 }
 
-// shared opens the servers in tg, or returns those that the session has.
-func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
+// keyOf returns the key under which the servers in tg are kept in the session of ctx; nil if they are not. A name that
+// may mean any table is looked up again in a session that lasts, because a table may have appeared.
+func keyOf(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (key any, below store.Tree) {
 	session := format.SessionOf(ctx)
 	below, same := fs.Lasting(tg.Tree)
-	if session == nil || same == nil || ro.Live || tg.Table == "" || o.Tracer != nil {
+	if session == nil || same == nil || ro.Live || tg.Table == "" && !session.Brief() || o.Tracer != nil {
+		return nil, nil
+	}
+	return sharedKey{same, tg.Name, fmt.Sprintf("%q", ro.Layout), o.NoVerify, o.Limits}, below
+}
+
+// shared opens the servers in tg, or returns those that the session has.
+func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
+	key, below := keyOf(ctx, tg, o, ro)
+	if key == nil {
 		return Open(ctx, tg, o, ro)
 	}
-	key := sharedKey{same, tg.Name, fmt.Sprintf("%q", ro.Layout), o.NoVerify, o.Limits}
+	session := format.SessionOf(ctx)
 	kept, ok := session.Load(key)
 	if s, is := kept.(*Servers); ok && is {
 		return s.view(ro), nil
@@ -68,6 +78,26 @@ func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	s.Tables() // before others can see it
 	session.Store(key, s)
 	return s.view(ro), nil
+}
+
+// OpenAnew is Open. In a brief session, which is that of one verification, what follows uses the same servers.
+func OpenAnew(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
+	s, err := Open(ctx, tg, o, ro)
+	if key, _ := keyOf(ctx, tg, o, ro); err == nil && key != nil && format.SessionOf(ctx).Brief() {
+		s.Tables()
+		format.SessionOf(ctx).Store(key, s)
+	}
+	return s, err
+}
+
+// OpenAgain is Open after OpenAnew in a brief session.
+func OpenAgain(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
+	if key, _ := keyOf(ctx, tg, o, ro); key != nil && format.SessionOf(ctx).Brief() {
+		if s, ok := format.SessionOf(ctx).Load(key); ok {
+			return s.(*Servers), nil
+		}
+	}
+	return Open(ctx, tg, o, ro)
 }
 
 // view is a copy of s for opening one table.
