@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/foreign"
 	"stoa/internal/watched"
 	"stoa/store"
 )
@@ -105,11 +106,11 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 			return f, nil
 		}
 		if marked(&formats[best]) && namesText(tg, formats) { // a few magic bytes prove nothing against a text's name
-			err, _ := foreign(ctx, plain, formats)
+			err, _ := strange(ctx, plain, formats)
 			return nil, err
 		}
 	case best < 0:
-		err, unknown := foreign(ctx, plain, formats)
+		err, unknown := strange(ctx, plain, formats)
 		if unknown {
 			if f := byName(tg, formats); f != nil {
 				return f, nil
@@ -158,9 +159,9 @@ func namesText(tg format.Target, formats []format.Format) bool {
 	return f != nil && !marked(f)
 }
 
-// foreign returns an error that names the kind of a file whose format is not supported. unknown: the file exists, but
+// strange returns an error that names the kind of a file whose format is not supported. unknown: the file exists, but
 // its kind is not known.
-func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, unknown bool) {
+func strange(ctx context.Context, tg format.Target, formats []format.Format) (err error, unknown bool) {
 	at := fault.Span{Object: tg.Name}
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && (serr != nil || !info.Dir) {
@@ -182,9 +183,12 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 	if n == 0 {
 		return fault.Unsupportedf(at, "", "the file is empty"), true // a disk may have lost its content
 	}
-	kinds := foreignKinds
+	kinds := foreign.Kinds
 	for i := range formats {
 		kinds = append(kinds[:len(kinds):len(kinds)], formats[i].Magics...)
+	}
+	if ours := foreign.Ours(ctx, tg.Tree, tg.Name, head); ours != "" {
+		return fault.Unsupportedf(at, "", "this is %s, not a table", ours), false
 	}
 	for _, k := range kinds {
 		if k.Of(head) {
@@ -219,27 +223,4 @@ func preview(b []byte) string {
 		}
 	}
 	return fmt.Sprintf("%q", b)
-}
-
-// foreignKinds are kinds of files, by magic, that are often mistaken for one of our formats.
-var foreignKinds = []format.Magic{
-	{Off: 0, Bytes: "ORC", Name: "an ORC file"},
-	{Off: 0, Bytes: "Obj\x01", Name: "an Avro data file"},
-	{Off: 0, Bytes: "SEQ", Name: "a Hadoop sequence file"},
-	{Off: 0, Bytes: "RCF", Name: "an RCFile"},
-	{Off: 0, Bytes: "FEA1", Name: "a Feather V1 file"},
-	{Off: 0, Bytes: "SQLite format 3\x00", Name: "an SQLite database"},
-	{Off: 0, Bytes: "DUCK", Name: "a DuckDB database"},
-	{Off: 8, Bytes: "DUCK", Name: "a DuckDB database"},
-	{Off: 0, Bytes: "\x89HDF\r\n\x1a\n", Name: "an HDF5 file"},
-	{Off: 0, Bytes: "CDF\x01", Name: "a NetCDF file"},
-	{Off: 0, Bytes: "PK\x03\x04", Name: "a ZIP archive"},
-	{Off: 0, Bytes: "\x28\xb5\x2f\xfd", Name: "a Zstandard-compressed file"},
-	{Off: 0, Bytes: "\x1f\x8b", Name: "a gzip-compressed file"},
-	{Off: 0, Bytes: "BZh", Name: "a bzip2-compressed file"},
-	{Off: 0, Bytes: "\xfd7zXZ\x00", Name: "an xz-compressed file"},
-	{Off: 257, Bytes: "ustar", Name: "a tar archive"},
-	{Off: 0, Bytes: "%PDF", Name: "a PDF document"},
-	{Off: 0, Bytes: "\x7fELF", Name: "a program"},
-	{Off: 0, Bytes: "\x89PNG", Name: "a PNG image"},
 }

@@ -93,6 +93,7 @@ stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
 stoa/internal/parts     : std fault format region store
 stoa/internal/share     : std fault store
 stoa/internal/watched   : std region store
+stoa/internal/foreign   : std format store
 stoa/internal/parked    : std arrow fault format region vec
 stoa/internal/positions : std fault format region vec internal/scan
 stoa/internal/glob      : std fault store
@@ -290,7 +291,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   internal/extremes
   internal/check internal/health internal/scan internal/share internal/content internal/fieldnames internal/glob
   internal/parked internal/parts internal/positions
-  internal/settle internal/diff internal/watched
+  internal/settle internal/diff internal/watched internal/foreign
   -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...
