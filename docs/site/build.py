@@ -31,6 +31,7 @@ html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
 html_last_updated_fmt = None
+html_show_search_summary = False  # without a server a browser cannot fetch the pages found, to quote them
 myst_heading_anchors = 4
 myst_enable_extensions = ["strikethrough"]
 suppress_warnings = ["misc.highlighting_failure", "myst.header", "myst.strikethrough"]
@@ -299,6 +300,17 @@ def check(out):
     print(f"{len(found)} pages, {n} links")
 
 
+def mend_highlight(name):
+    """A word searched for may also be in the title of an icon, which has no box: Sphinx's script would stop there."""
+    with open(name, encoding="utf-8") as f:
+        text = f.read()
+    was = "const isInSVG = closestNode && closestNode.matches(\"svg\");"
+    if text.count(was) != 1:
+        fail("sphinx_highlight.js is another: is it mended?")
+    with open(name, "w", encoding="utf-8") as f:
+        f.write(text.replace(was, was + "\n      if (isInSVG && !parent.getBBox) return;"))
+
+
 def main():
     stoa, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     from sphinx.cmd.build import main as sphinx
@@ -314,6 +326,7 @@ def main():
             fail("the pages have faults")
     for left in (".buildinfo", "objects.inv"):
         os.remove(os.path.join(out, left))
+    mend_highlight(os.path.join(out, "_static", "sphinx_highlight.js"))
     check(out)
 
 

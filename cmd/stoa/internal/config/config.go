@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -151,7 +152,7 @@ func Load() (*Config, error) {
 		c.File = filepath.Join(dir, "stoa", "stoa.toml")
 	}
 	b, err := readFile(c.File)
-	if errors.Is(err, fs.ErrNotExist) && c.Source != Variable {
+	if c.Source != Variable && (errors.Is(err, fs.ErrNotExist) || elsewhere(c.File)) {
 		return c, nil
 	}
 	if err != nil {
@@ -159,6 +160,13 @@ func Load() (*Config, error) {
 	}
 	c.Exists = true
 	return c, c.parse(b)
+}
+
+// elsewhere reports whether name cannot be this user's file, because its directory is no directory (HOME=/dev/null), or
+// that of another user, as after runuser, which keeps HOME.
+func elsewhere(name string) bool {
+	_, err := os.Stat(name)
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission)
 }
 
 func readFile(name string) ([]byte, error) {

@@ -128,3 +128,27 @@ func TestWorkingDirectory(t *testing.T) {
 		t.Errorf("an empty STOA_CONFIG: got %+v, %v, want no file", c, err)
 	}
 }
+
+// TestHomeOfAnother: where HOME cannot hold a file of this user, nothing is configured, and that is no error. A file
+// that is named must be readable.
+func TestHomeOfAnother(t *testing.T) {
+	os.Unsetenv(Variable)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	homes := []string{os.DevNull}
+	if shut := filepath.Join(t.TempDir(), "shut"); os.Getuid() != 0 {
+		if err := os.Mkdir(shut, 0); err != nil {
+			t.Fatal(err)
+		}
+		homes = append(homes, shut)
+	}
+	for _, home := range homes {
+		t.Setenv("HOME", home)
+		if c, err := Load(); err != nil || c.Exists {
+			t.Errorf("HOME=%s: %v, exists: %v", home, err, c.Exists)
+		}
+	}
+	t.Setenv(Variable, filepath.Join(os.DevNull, "stoa.toml"))
+	if _, err := Load(); err == nil {
+		t.Error("a named file that cannot be read is no error")
+	}
+}

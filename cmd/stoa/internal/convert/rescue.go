@@ -127,9 +127,7 @@ func (r *rescue) run(ctx context.Context) error {
 	if len(tables) == 0 {
 		r.doc.miss("no table: " + cli.Line(none))
 	}
-	if all.worst != nil {
-		r.doc.miss("not all of the tables are whole")
-	}
+	r.doc.Whole = r.doc.Whole && all.worst == nil
 	for _, l := range append(left, all.left...) {
 		r.doc.Left = append(r.doc.Left, leftDoc{l.source, cli.Line(l.err)})
 	}

@@ -120,7 +120,7 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 		d.seen[f] = true
 		d.Findings = append(d.Findings, reading.DocOfFinding(f))
 		if f.Severity >= region.Error {
-			d.miss("findings are errors")
+			d.miss("an error was found: " + f.Code)
 		}
 	}
 }
@@ -255,12 +255,24 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 	}
 }
 
-// settle draws the conclusions: the place is not whole if any of its tables is not.
+// settle draws the conclusions: the place is not whole if any of its tables is not. The first of them are named, with
+// a reason.
 func (d *rescueDoc) settle() {
+	const named = 20
+	var not []string
 	for _, t := range d.Tables {
 		if !t.Whole {
-			d.miss("tables that are not whole")
+			why := append(t.Why, "an error was reported")
+			not = append(not, t.Table+" is not whole: "+why[0])
 		}
+	}
+	more := len(not) - named
+	d.Why = append(not[:min(len(not), named)], d.Why...)
+	if more > 0 {
+		d.miss(display.Count(int64(more), "more table") + " not whole")
+	}
+	if d.Whole = d.Whole && len(not) == 0; !d.Whole && len(d.Why) == 0 {
+		d.miss("an error was reported for a table")
 	}
 }
 
