@@ -50,7 +50,9 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 		}
 		o, give := DescribeOptions{OpenOptions: opened, Pages: o.Pages}, yield
 		yield = func(n region.Node, err error) bool {
-			n.At.Object = remote.Shown(n.At.Object)
+			if n.At.Object = remote.Shown(n.At.Object); remote.Is(n.Value) { // a part, by its name
+				n.Value = remote.Shown(n.Value)
+			}
 			return give(n, err)
 		}
 		targets, err := resolveAll(ctx, []string{uri}, o.OpenOptions)

@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/address"
 	"stoa/internal/glob"
 	"stoa/internal/watched"
 	"stoa/store"
@@ -162,7 +163,7 @@ func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error)
 	if err != nil {
 		return e, err
 	}
-	e.Rows, e.Bytes, e.Meta = 0, 0, s.reader.Meta()
+	e.Rows, e.Bytes, e.Meta = 0, 0, address.Facts(s.reader.Meta())
 	for p, perr := range s.reader.Parts(ctx, format.Query{}) {
 		if err = perr; err != nil {
 			break

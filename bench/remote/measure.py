@@ -75,10 +75,10 @@ def peers():
 
     def duck():  # all columns of all rows are read; what is made of them is small
         got = con.execute("select count(*), %s from 's3://bucket/big.parquet'" %
-                          ", ".join("max(%s)" % c for c in "abcde")).fetchall()
+                          ", ".join("bit_xor(hash(%s))" % c for c in "abcde")).fetchall()
         assert got[0][0] == rows, got
 
-    timed("Parquet, DuckDB, the maximum of each column", duck, total)
+    timed("Parquet, DuckDB, a hash of each column", duck, total)
 
 
 kudu = os.environ.get("KUDU")

@@ -3,6 +3,7 @@ package address
 
 import (
 	"context"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -72,6 +73,17 @@ func Sink(ctx context.Context, name string, replace func(dir string) bool) (stor
 		return store.Local{}.Sink(name, replace), nil
 	}
 	return remote.New(nil, remote.Options{}).Sink(ctx, name, remote.SinkOptions{})
+}
+
+// Facts formats addresses among facts as Finding does.
+func Facts(facts []format.KeyValue) []format.KeyValue {
+	out := slices.Clone(facts)
+	for i := range out {
+		if remote.Is(out[i].Value) {
+			out[i].Value = remote.Shown(out[i].Value)
+		}
+	}
+	return out
 }
 
 // Finding formats the addresses in a finding as users write them: joining names has removed a slash.

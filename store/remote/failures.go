@@ -7,10 +7,11 @@ import (
 	"stoa/store"
 )
 
-// failures keeps the first failure of a store.
+// failures keeps the first failure of a store, and the last one.
 type failures struct {
-	mu    sync.Mutex
-	first error
+	mu          sync.Mutex
+	first, last error
+	n           int
 }
 
 func (f *failures) get() error {
@@ -26,8 +27,9 @@ func (f *failures) note(ctx context.Context, err error) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.first == nil {
+	if f.n++; f.first == nil {
 		f.first = err
 	}
+	f.last = err
 	return err
 }

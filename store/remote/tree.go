@@ -29,6 +29,13 @@ type Tree struct {
 // can be relied on. Objects that are missing, or denied, are no failures.
 func (t *Tree) Failure() error { return t.failures.get() }
 
+// Failures returns how many there were, and the last one.
+func (t *Tree) Failures() (n int, last error) {
+	t.failures.mu.Lock()
+	defer t.failures.mu.Unlock()
+	return t.failures.n, t.failures.last
+}
+
 // New returns a tree. Names that are not addresses are looked up in below, if it is not nil.
 func New(below store.Tree, o Options) *Tree {
 	return &Tree{below: below, requests: newRequester(o), roots: map[string]*root{}}

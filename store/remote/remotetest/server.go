@@ -32,6 +32,8 @@ type S3 struct {
 	IgnoreConditions bool
 	// NoETags: objects have only the time of their last change, like files in the folder of a gateway.
 	NoETags bool
+	// Version is a part of every ETag: another one replaces all objects by equal ones.
+	Version atomic.Int64
 
 	Requests atomic.Int64
 	writing  writing
@@ -133,7 +135,7 @@ func (s *S3) list(w http.ResponseWriter, r *http.Request, dir string) {
 		if err != nil {
 			continue
 		}
-		tag := etag(name)
+		tag := s.tagOf(name)
 		if s.NoETags {
 			tag = ""
 		}
@@ -155,6 +157,14 @@ func keysBelow(dir string) (keys []string) {
 	})
 	slices.Sort(keys)
 	return keys
+}
+
+func (s *S3) tagOf(name string) string {
+	tag := etag(name)
+	if n := s.Version.Load(); n > 0 && tag != "" {
+		tag = fmt.Sprintf("%s-%d\"", strings.TrimSuffix(tag, "\""), n)
+	}
+	return tag
 }
 
 var etags sync.Map // by name, size and time
@@ -193,7 +203,7 @@ func (s *S3) object(w http.ResponseWriter, r *http.Request, name string) {
 		fail(w, r, http.StatusNotFound, "NoSuchKey")
 		return
 	}
-	tag := etag(name)
+	tag := s.tagOf(name)
 	if m := r.Header.Get("If-Match"); m != "" && m != tag {
 		fail(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
 		return

@@ -24,9 +24,9 @@ func Fixture(t testing.TB, root, dir string, run Command) {
 		"file.trv": "corpus/trevni/v1.12.2/avro_primitives.trv"} {
 		copied(t, filepath.Join(root, from), filepath.Join(dir, to))
 	}
-	for _, name := range []string{"a.parquet", "b.parquet"} {
+	for name, to := range map[string]string{"a.parquet": "parquet", "b.parquet": "parquet", "lake": "iceberg"} {
 		said, status := run("convert", "-q", filepath.Join(root, "corpus/carbon/2.3.0/managed/managed_gsort"), "-o",
-			filepath.Join(dir, name))
+			filepath.Join(dir, name), "--to", to)
 		if status != 0 {
 			t.Fatal(said)
 		}
@@ -73,7 +73,8 @@ var reads = []string{
 	"census IN/cluster", "census -f json IN/cluster",
 	"history IN/cluster#autoinc", "history -f json IN/cluster#autoinc", "schema IN/kudu", "schema -f ddl IN/table",
 	"meta IN/a.parquet", "meta IN/table", "stats -f json IN/kudu", "stats --each -f json IN/store",
-	"advise IN/a.parquet", "describe IN/key.cfile", "describe -f json IN/dremel.red", "cat -f jsonl IN/kudu",
+	"advise IN/a.parquet", "describe IN/key.cfile", "describe -f json IN/dremel.red",
+	"describe IN/lake", "meta IN/lake", "count IN/lake", "cat -f jsonl IN/kudu",
 	"cat -f jsonl IN/*.parquet", "cat -f jsonl IN/**/*.parquet", "cat -f csv IN/store#managed1",
 	"cat -f jsonl IN/cluster#autoinc --where id>7", "cat -f jsonl IN/table --columns id", "head -n 3 IN/table",
 	"tail -n 3 IN/file.trv", "count IN/table", "count IN/*.parquet", "count --each IN/store", "count IN/store",

@@ -26,6 +26,18 @@ func (a *App) RemoteFailure() error {
 	return a.remote.Failure()
 }
 
+// Answered returns a function that returns what a store has failed to answer since. A reader that tolerates damage may
+// have taken it for some, so what it wrote must not become visible.
+func (a *App) Answered() func() error {
+	before, _ := a.Remote().Failures()
+	return func() error {
+		if n, last := a.Remote().Failures(); n > before {
+			return last
+		}
+		return nil
+	}
+}
+
 // Remote returns the tree through which addresses are read.
 func (a *App) Remote() *remote.Tree {
 	if a.remote == nil {

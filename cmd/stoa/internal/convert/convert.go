@@ -87,6 +87,7 @@ type conversion struct {
 	source, label string
 	all           bool
 	opening       stoa.OpenOptions // of the table
+	failed        func() error     // what a store has not answered since the table was opened
 	// number of directories in the output, below its place, that tables then share (format.Format.Levels)
 	levels     int
 	ext        string // of the format: what follows it in c.out is part of a name, whatever it looks like
@@ -191,6 +192,7 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 
 // run converts. With salvage it opens the sources as recover does.
 func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvage bool) error {
+	c.failed = a.Answered()
 	c.salvage = salvage
 	if last := paths[len(paths)-1]; c.out == "" && len(paths) > 1 {
 		if _, err := os.Lstat(last); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(last, "*?[#") {
@@ -307,6 +309,9 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	err = reading.CopyRows(ctx, c.summed(p.Count(t.Scan(ctx, spec))), w)
 	if err == nil && c.salvage {
 		err = c.account(ctx, a, t, spec, p.Rows.Load())
+	}
+	if err == nil && c.out != cli.Dash {
+		err = c.failed()
 	}
 	var s format.Summary
 	if err == nil {

@@ -143,7 +143,9 @@ func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form st
 		return nil, err
 	}
 	var missing *cli.MissingError
-	err = CopyRows(ctx, seq, w)
+	if err = CopyRows(ctx, seq, w); err == nil && out.ToFile() {
+		err = a.RemoteFailure() // a reader may have taken it for damage
+	}
 	if err != nil && !errors.As(err, &missing) {
 		return nil, errors.Join(err, w.Abort(ctx))
 	}
