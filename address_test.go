@@ -43,7 +43,8 @@ func TestAddressesInGo(t *testing.T) {
 			t.Fatal(uri, err)
 		}
 		far := open(uri)
-		if d, err := stoa.Diff(ctx, local, far, stoa.DiffOptions{}); err != nil || d.Same != 400 || d.Rows != [2]int64{400, 400} || d.Changed > 0 {
+		d, err := stoa.Diff(ctx, local, far, stoa.DiffOptions{})
+		if err != nil || d.Same != 400 || d.Rows != [2]int64{400, 400} || d.Changed > 0 {
 			t.Errorf("%s: %+v, %v", uri, d, err)
 		}
 		for f, err := range stoa.Verify(ctx, uri, stoa.OpenOptions{}) {

@@ -25,7 +25,10 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 			yield(format.Entry{}, err)
 			return
 		}
-		l := lister{yield: yield}
+		l := lister{yield: func(e format.Entry, err error) bool {
+			e.Meta = address.Facts(e.Meta)
+			return yield(e, err)
+		}}
 		p := places{ctx: ctx, o: o, left: l.leave}
 		p.table = func(tg found) *opened { return l.list(ctx, tg, o) }
 		if walksInto(ctx, uri, o) {
@@ -163,7 +166,7 @@ func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error)
 	if err != nil {
 		return e, err
 	}
-	e.Rows, e.Bytes, e.Meta = 0, 0, address.Facts(s.reader.Meta())
+	e.Rows, e.Bytes, e.Meta = 0, 0, s.reader.Meta()
 	for p, perr := range s.reader.Parts(ctx, format.Query{}) {
 		if err = perr; err != nil {
 			break

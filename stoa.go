@@ -107,7 +107,8 @@ func (t *Table) Findings() []region.Finding {
 func (t *Table) Sources() []SourceInfo {
 	var out []SourceInfo
 	for _, s := range t.sources {
-		i := SourceInfo{Name: s.name, Format: s.format.Name, Meta: address.Facts(s.reader.Meta()), Columns: s.reader.Columns()}
+		i := SourceInfo{Name: s.name, Format: s.format.Name, Meta: address.Facts(s.reader.Meta()),
+			Columns: s.reader.Columns()}
 		if l, ok := s.reader.(format.Layouter); ok {
 			i.Layout = l.Layout()
 		}

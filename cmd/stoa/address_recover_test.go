@@ -11,8 +11,8 @@ import (
 	"stoa/store/remote/remotetest"
 )
 
-// TestFailingStoresLeaveNoOutput: whatever of a source a store does not give, because it has changed or because requests
-// fail, no verb that ends with 1 leaves a file: readers that tolerate damage would have left rows out of it.
+// TestFailingStoresLeaveNoOutput: if the objects of a source are replaced while it is read, no verb that ends with 1
+// leaves a file: readers that tolerate damage would have left rows out of it.
 func TestFailingStoresLeaveNoOutput(t *testing.T) {
 	for _, uri := range []string{"../../corpus/carbon/2.3.0/managed/managed_del", "../../corpus/redfile/red1/flat.red",
 		"../../corpus/trevni/v1.12.2/avro_primitives.trv", "../../corpus/kudu/1.18.1/d_minor"} {

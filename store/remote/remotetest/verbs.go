@@ -132,7 +132,7 @@ var writes = []write{
 var varying = []struct{ what, by string }{
 	{`"stamp":"[^"]*"`, ``}, {`"plan":"[0-9a-f]+"`, ``}, {`,?"requests":\{[^}]*\}`, ``},
 	{`(?m)^requests to stores.*\n`, ``},
-	{`column_id=[0-9a-f-]+`, ``}, {`"(stoa.carbon.)?column_id":"[0-9a-f-]+"`, ``},
+	{`file:[^"\s]*`, ``}, {`column_id=[0-9a-f-]+`, ``}, {`"(stoa.carbon.)?column_id":"[0-9a-f-]+"`, ``},
 	{`-+`, `-`}, {`\s+`, ` `}, {`[0-9.]+ s\b`, ``}, {`"seconds": ?[0-9.e-]+`, ``}, {`"tool":\{[^}]*\}`, ``},
 	{`/+`, `/`}, {`"(began|started|ended|at|time)": ?"[^"]*"`, ``},
 }
