@@ -283,6 +283,9 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	if c.all && c.target > 0 && len(t.Sources()[0].Layout.Partitions) == 0 {
 		return c.inPieces(ctx, a, t, spec, wo)
 	}
+	if err := c.failed(); err != nil {
+		return err
+	}
 	if done, err := c.copyPages(ctx, a, t, spec, wo, began); done || err != nil {
 		return err
 	}

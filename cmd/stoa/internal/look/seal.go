@@ -135,6 +135,9 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out, form string
 	defer p.Abort(ctx)
 	s, err := seal.Write(ctx, p, places, files, so)
 	if err == nil {
+		err = a.RemoteFailure() // rows that a store did not give are not sealed
+	}
+	if err == nil {
 		err = p.Commit(ctx)
 	}
 	if err != nil {
