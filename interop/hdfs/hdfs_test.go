@@ -53,7 +53,7 @@ func (c *cluster) compare(env ...string) (compared int) {
 func withoutRequests(s string) string {
 	var out []string
 	for line := range strings.Lines(s) {
-		if !strings.Contains(line, "request") {
+		if !strings.Contains(line, "request") && line != "\n" { // nor the empty line before it
 			out = append(out, line)
 		}
 	}
