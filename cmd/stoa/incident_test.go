@@ -78,3 +78,35 @@ func TestIncidents(t *testing.T) {
 			strings.Count(all, "\n")-1)
 	}
 }
+
+// TestNextForServer: for damage in a directory with several tables, verify names rescue, and that works as printed.
+func TestNextForServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "k")
+	copyDir(t, "../../format/kudu/testdata/log", dir)
+	containers, err := filepath.Glob(filepath.Join(dir, "data", "data", "*.data"))
+	if err != nil || len(containers) == 0 {
+		t.Fatal(containers, err)
+	}
+	for _, name := range containers {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(b[40:min(len(b), 2000)])
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, doc := runOver(t, "verify -f json", dir)
+	next := "stoa rescue " + dir + " -o DIR/"
+	if !strings.Contains(doc, `"next": "`+next+`"`) {
+		t.Fatalf("got %s\nwant the next command %s", doc, next)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if st, text := runOver(t, "rescue -o "+out, dir); st != cli.StatusDamage {
+		t.Errorf("rescue: status %d: %s", st, text)
+	}
+	if _, err := os.Stat(filepath.Join(out, "report.json")); err != nil {
+		t.Error(err)
+	}
+}

@@ -28,6 +28,8 @@ var MetadataFormat = format.Format{
 	Describe: describeOnePBC,
 	Verify:   verifyPBC,
 	Codes:    codes.OfMetadata,
+
+	Described: isContainer,
 }
 
 func probePBC(ctx context.Context, tg format.Target) (format.Match, error) {
@@ -74,6 +76,9 @@ func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOpti
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		if err := noOptions("kudu-metadata", o.Opts); err != nil {
 			return err
+		}
+		if isContainer(tg.Name) {
+			return (&describer{Outline: out, tree: tg.Tree, o: o.OpenOptions}).oneContainer(tg.Name)
 		}
 		return fs.DescribeMetadata(ctx, tg.Tree, tg.Name,
 			pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: out.Emit})

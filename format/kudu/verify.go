@@ -104,6 +104,7 @@ type verifier struct {
 	tree     store.Tree
 	o        format.OpenOptions
 	reported map[region.Finding]bool // findings reported when the directories were opened
+	idle     map[uint64]bool         // damaged blocks of a tablet on which no row depends
 }
 
 // met reports damage, and returns other errors.
@@ -260,7 +261,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 	if err != nil {
 		return v.met("kudu.superblock.odd", err)
 	}
-	t.Vote = true
+	t.Vote, v.idle = true, map[uint64]bool{}
 	damaged := make([]map[uint64]bool, len(r.RowSets))
 	for i := range r.RowSets {
 		if damaged[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.Stopped() {
@@ -294,7 +295,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 
 // bloom checks whether a bloom filter can belong to its rowset.
 func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
-	if s.Bloom.IsNull() {
+	if s.Bloom.IsNull() || v.idle[s.Bloom.ID] {
 		return nil
 	}
 	b, err := t.Bloom(v.ctx, s)
@@ -304,7 +305,8 @@ func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	return v.met("kudu.bloom.disagrees", err)
 }
 
-// blocks verifies each block of a rowset on its own. harmed has the ids of the blocks with errors.
+// blocks verifies each block of a rowset on its own. damaged has the ids of the blocks with errors. Rows are read
+// without bloom filters and ad-hoc indexes: damage in these is a warning.
 func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (damaged map[uint64]bool, err error) {
 	damaged = map[uint64]bool{}
 	for _, b := range s.Blocks() {
@@ -327,7 +329,12 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (dam
 		for x := range cfile.Format.Verify(v.ctx, tg, o) {
 			x.Part, x.Column = tb.ID, name
 			x.Path = fault.JoinPath("rowset "+strconv.FormatUint(s.ID, 10)+"/"+b.Kind, x.Path)
-			if x.Severity >= region.Error {
+			switch idle := b.Kind == "bloom" || b.Kind == "adhoc-index"; {
+			case x.Severity < region.Error || x.Class != 0:
+			case idle:
+				v.idle[b.ID], x.Severity, x.Lost = true, region.Warning, 0
+				x.Message += "; no row depends on this file, the rows are whole: only a Kudu server looks keys up in it"
+			default:
 				damaged[b.ID] = true
 			}
 			if v.Emit(x); v.Stopped() {
@@ -359,7 +366,7 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, damaged map[uint64]b
 		default:
 			continue
 		}
-		if err == nil {
+		if err == nil || v.idle[b.ID] && errors.As(err, new(*fault.Error)) {
 			continue
 		}
 		x := codes.Finding("kudu.rowset.uneven", err, s.Tablet.ID)

@@ -67,12 +67,12 @@ func (k *keyCheck) open() (err error) {
 		}
 		k.columns = append(k.columns, x)
 	}
-	if !k.s.Adhoc.IsNull() {
+	if !k.s.Adhoc.IsNull() && !k.idle[k.s.Adhoc.ID] {
 		if k.index, err = k.t.Values(k.ctx, k.s, k.s.Adhoc); err != nil {
 			return err
 		}
 	}
-	if !k.s.Bloom.IsNull() {
+	if !k.s.Bloom.IsNull() && !k.idle[k.s.Bloom.ID] {
 		if k.filter, err = k.t.Bloom(k.ctx, k.s); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package check_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -109,6 +110,27 @@ func TestLargeSpansJoinOneRun(t *testing.T) {
 	}
 	if got := check.Fold([]region.Finding{file, hole, other}); len(got) != 3 {
 		t.Errorf("%d incidents, expected 3", len(got))
+	}
+}
+
+// TestFoldAlike: the same warning about many files of one directory is one incident; about few, or files of other
+// directories, it is not.
+func TestFoldAlike(t *testing.T) {
+	var all []region.Finding
+	for i := range 40 {
+		all = append(all, region.Finding{Code: "kudu.wal.missing", Severity: region.Warning,
+			At: fault.Span{Object: fmt.Sprintf("wal/tablet-meta/%02d", i)}, Part: fmt.Sprintf("%02d", i),
+			Table: fmt.Sprint("t", i)})
+	}
+	for i := range 3 {
+		x := all[i]
+		x.At.Object = fmt.Sprintf("other/tablet-meta/%02d", i)
+		x.Part = "other" + x.Part
+		all = append(all, x)
+	}
+	got := check.Fold(all)
+	if len(got) != 4 || got[0].N != 40 || got[0].Tables[0] != "t0" {
+		t.Errorf("%d incidents: %+v", len(got), got)
 	}
 }
 

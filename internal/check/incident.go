@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 
 	"stoa/fault"
@@ -44,7 +45,8 @@ const maxRepeated = 3
 
 // Fold groups findings into incidents, in the order of their first findings. Findings belong to one incident if they
 // are errors or warnings in one run of bytes of an object, or if more than three of them have the same code and the
-// same part or object (such as a container in which every block is missing).
+// same part or object (such as a container in which every block is missing), or are warnings with the same code about
+// whole files of one directory (such as the logs of a server's tablets, which were not copied with its data).
 func Fold(findings []region.Finding) []Incident {
 	group := make([]int, len(findings)) // the finding that represents the incident
 	for i := range group {
@@ -141,6 +143,10 @@ func byCode(findings []region.Finding, group []int) {
 	type key struct{ code, part, object string }
 	groups := map[key][]int{}
 	for i, f := range findings {
+		if f.Severity == region.Warning && f.At.Len == 0 && f.At.Object != "" {
+			k := key{f.Code, "", path.Dir(f.At.Object) + "/"}
+			groups[k] = append(groups[k], i)
+		}
 		for _, k := range []key{{f.Code, f.Part, ""}, {f.Code, "", f.At.Object}} {
 			if k.part != "" || k.object != "" {
 				groups[k] = append(groups[k], i)

@@ -220,6 +220,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return "in SQL: stoa(ADDRESS, options := '" + readingOption(err) + "')"
 	case errors.Is(err, format.ErrElsewhere):
 		return ""
+	case strings.Contains(err.Error(), "option schema=FILE") && cmd != nil && len(cmd.Flags().Args()) > 0:
+		return BySchema(sourceOf(cmd.Flags().Args(), err))
 	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
 		return "stoa plan makes new splits; what is to be read must stay as it is until the last of them is"
 	case errors.Is(err, store.ErrChanged):
@@ -250,6 +252,25 @@ func hint(cmd *cobra.Command, err error) string {
 		return "this is a bug in stoa; please report it, with the file if you can"
 	}
 	return ""
+}
+
+// BySchema is the hint for blocks whose table is lost: the command that reads those in a place by a schema.
+func BySchema(place string) string {
+	return "stoa recover " + display.ShellWord(WithoutTable(place)) + " --schema FILE -o OUT.parquet reads the blocks " +
+		"that no table has"
+}
+
+// sourceOf returns the argument that an error is about, or the first.
+func sourceOf(args []string, err error) string {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		for _, arg := range args {
+			if strings.HasPrefix(e.At.Object, WithoutTable(arg)) {
+				return arg
+			}
+		}
+	}
+	return args[0]
 }
 
 // missingHint returns the next step when a file is missing: to create the directory of an output, or to list what

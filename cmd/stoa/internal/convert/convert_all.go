@@ -67,8 +67,8 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return err
 	}
 	if oo.Opts["schema"] != "" {
-		return cli.WrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o " +
-			"OUT --schema FILE")
+		return &cli.UseError{Message: "--all converts tables that have names; what --schema reads has none",
+			Hint: cli.BySchema(paths[0])}
 	}
 	settings := c.settingsOf(paths)
 	tables, left, oo, err := gather(ctx, a, paths, oo, wo)

@@ -197,7 +197,8 @@ func (m *migration) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.C
 		return oo, wo, err
 	}
 	if oo.Opts["schema"] != "" {
-		return oo, wo, cli.WrongUse("migrate writes tables that have names; what --schema reads has none")
+		return oo, wo, &cli.UseError{Message: "migrate writes tables that have names; what --schema reads has none",
+			Hint: cli.BySchema(m.roots[0])}
 	}
 	m.doc.At = oo.Opts["at"]
 	m.parallel = cmp.Or(c.SelectFlags.Parallel, runtime.NumCPU())

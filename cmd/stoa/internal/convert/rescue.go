@@ -186,8 +186,8 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 		return oo, wo, err
 	}
 	if oo.Opts["schema"] != "" {
-		return oo, wo, cli.WrongUse("rescue reads tables that have names; what --schema reads has none: recover DIR " +
-			"-o OUT --schema FILE")
+		return oo, wo, &cli.UseError{Message: "rescue reads tables that have names; what --schema reads has none",
+			Hint: cli.BySchema(r.roots[0])}
 	}
 	for _, root := range r.roots {
 		if _, err := oo.Tree.Stat(ctx, root); err != nil {

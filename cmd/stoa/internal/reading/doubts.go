@@ -12,9 +12,9 @@ import (
 	"stoa/region"
 )
 
-// Doubts returns the errors that verify finds in places, and that reading has reported neither in noticed nor as the
-// cause of a loss: a changed value may show only in bounds that no reader needs. The rows that they are about were
-// read, so they count as no loss.
+// Doubts returns the errors, and the damage that costs no rows, that verify finds in places, and that reading has
+// reported neither in noticed nor as the cause of a loss: a changed value may show only in bounds that no reader needs.
+// The rows that they are about were read, so they count as no loss.
 func (f *DamageFlags) Doubts(ctx context.Context, places []string, o stoa.OpenOptions,
 	noticed []region.Finding) (found []region.Finding, err error) {
 	o.Recover, o.Depth = false, format.Sums
@@ -23,7 +23,8 @@ func (f *DamageFlags) Doubts(ctx context.Context, places []string, o stoa.OpenOp
 			if err != nil {
 				return found, err
 			}
-			if x.Severity == region.Error && !f.told(x, noticed) {
+			harmless := x.Severity == region.Warning && x.Lost == 0 && x.At.Len > 0 // damaged bytes without rows
+			if (x.Severity == region.Error || harmless) && !f.told(x, noticed) {
 				x.Lost = 0
 				found = append(found, x)
 			}

@@ -467,7 +467,7 @@ func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
 			}
 			more := "what of them had not been flushed is not in the output"
 			if log.First.Index == firstIndex && !log.Lost {
-				more += "; recover " + c.at.Object + "#" + b.ID + " replays the whole log"
+				more += "; stoa recover " + c.at.Object + "#" + b.ID + " -o OUT.parquet replays the whole log"
 			}
 			done[b.ID] = true
 			c.note("kudu.carve.log", fault.Span{Object: t.Object}, "the log of tablet %s, operations %s to %s, "+

@@ -26,6 +26,16 @@ type Place struct {
 // Block finds a block by its id. If it is missing or reaches beyond the end of its container, the error is Corrupt, and
 // the Place holds what is known about it.
 func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
+	if f.BlockManager == FileManager && f.found != nil { // for one table, which asks often
+		if p, ok := f.found.Load(id); ok {
+			return p.(Place), nil
+		}
+		p, err := f.blockFile(ctx, id)
+		if err == nil {
+			f.found.Store(id, p)
+		}
+		return p, err
+	}
 	if f.BlockManager == FileManager {
 		return f.blockFile(ctx, id)
 	}

@@ -166,6 +166,31 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 	return nil
 }
 
+// usualBlockSize is the block size of the file systems on which Kudu usually runs, in bytes.
+const usualBlockSize = 4096
+
+// OpenContainer opens the container of which data is the data file, alone. Damage is in the container's Err.
+func OpenContainer(ctx context.Context, tree store.Tree, data string, o FSOptions) (*FS, *Container, error) {
+	f := &FS{Tree: OrLocal(tree), Options: o, Blocks: map[uint64]Placed{}, taken: o.Limits.Memory(),
+		BlockManager: LogManager, DataDirs: []DataDir{{Dir: path.Dir(data), BlockSize: usualBlockSize}}}
+	info, err := f.Tree.Stat(ctx, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &Container{Name: strings.TrimSuffix(path.Base(data), DataSuffix), Data: data, Size: info.Size}
+	beside := strings.TrimSuffix(data, DataSuffix) + MetadataSuffix
+	if _, err := f.Tree.Stat(ctx, beside); err == nil {
+		c.Metadata = beside
+	} else if !Gone(err) {
+		return nil, nil, err
+	}
+	if err := f.readContainer(ctx, c, f.Tree.Open); err != nil {
+		return nil, nil, err
+	}
+	f.addContainer(c)
+	return f, c, nil
+}
+
 // readContainer reads the records of c. Damage is noted in c and as findings, and is not an error.
 func (f *FS) readContainer(ctx context.Context, c *Container,
 	open func(context.Context, string) (store.Source, error)) error {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/meta"
@@ -35,6 +36,7 @@ type FS struct {
 	Blocks   map[uint64]Placed // of the log block manager, by id
 	taken    *budget.Memory    // charged for what is read from the directories and kept
 	reported map[region.Finding]bool
+	found    *sync.Map // blocks with files of their own that were found, by id; nil unless Bound
 }
 
 // Placed is the location of a block of the log block manager.
@@ -50,6 +52,7 @@ func (f *FS) Bound(tree store.Tree) *FS {
 	out.Tree = OrLocal(tree)
 	out.Findings = slices.Clip(f.Findings)
 	out.reported = maps.Clone(f.reported)
+	out.found = new(sync.Map)
 	return &out
 }
 
