@@ -45,7 +45,8 @@ func TestSchemaHints(t *testing.T) {
 	tried := map[string]bool{}
 	for _, args := range [][]string{
 		{"cat", lost}, {"count", lost}, {"schema", lost}, {"convert", lost, "-o", filepath.Join(tmp, "a.csv")},
-		{"recover", lost, "-o", filepath.Join(tmp, "b.csv")}, {"cat", dir}, {"cat", dir + "#other"}, {"cat", dir + "#?"},
+		{"recover", lost, "-o", filepath.Join(tmp, "b.csv")}, {"cat", dir}, {"cat", dir + "#other"},
+		{"cat", dir + "#?"},
 		{"recover", lost, "--schema", schema, "-o", filepath.Join(tmp, "c.csv")},
 		{"recover", lost, "--schema", schema, "--force", "-o", filepath.Join(tmp, "c.csv")},
 		{"rescue", dir, "--schema", schema, "-o", filepath.Join(tmp, "d")},

@@ -36,7 +36,8 @@ func TestIdleBlocks(t *testing.T) {
 		tree := with(x.files, at.Object, flipped(x.files[at.Object], at.Off+40))
 		for _, depth := range []format.Depth{format.Sums, format.Deep} {
 			warned := false
-			for y := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{Depth: depth}) {
+			o := format.OpenOptions{Depth: depth}
+			for y := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, o) {
 				warned = warned || y.Severity == region.Warning && strings.Contains(y.Message, "the rows are whole")
 				if y.Severity == region.Error {
 					t.Errorf("%s of %s: %+v", x.kind, x.table, y)

@@ -256,8 +256,8 @@ func hint(cmd *cobra.Command, err error) string {
 
 // BySchema is the hint for blocks whose table is lost: the command that reads those in a place by a schema.
 func BySchema(place string) string {
-	return "stoa recover " + display.ShellWord(WithoutTable(place)) + " --schema FILE -o OUT.parquet reads the blocks " +
-		"that no table has"
+	return "stoa recover " + display.ShellWord(WithoutTable(place)) + " --schema FILE -o OUT.parquet reads the blocks" +
+		" that no table has"
 }
 
 // sourceOf returns the argument that an error is about, or the first.

@@ -11,7 +11,6 @@ import (
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/internal/check"
 	"stoa/region"
-	"stoa/store/remote"
 )
 
 // maxHeld is how many findings are held before they are grouped into incidents.
@@ -63,11 +62,8 @@ func (d *VerifyDoc) nextCommand(in check.Incident) string {
 			source, best = s, len(s)
 		}
 	}
-	switch several := d.several != nil && d.several(source); { // recover accepts one table at a time
-	case several && !remote.Is(source):
+	if d.several != nil && d.several(source) { // recover accepts one table at a time
 		return "stoa rescue " + display.ShellWord(source) + " -o DIR/"
-	case several: // rescue reads no addresses
-		return "stoa convert --all " + display.ShellWord(source) + " -o DIR/ --to parquet --damaged skip-rows"
 	}
 	return "stoa recover " + display.ShellWord(source) + " -o FILE.parquet"
 }
