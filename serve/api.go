@@ -333,7 +333,7 @@ func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
 		Rows  []int64 `json:"rows"`
 		Cut   bool    `json:"cut"`
 		lostDoc
-	}{nodes, rows, cut, lost.doc(t.Table)}, nil
+	}{nodes, rows, cut, t.told(lost)}, nil
 }
 
 // sqlDoc runs a query in SQL.

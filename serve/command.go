@@ -221,7 +221,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, name string, arg
 var exports = map[string]string{"csv": "text/csv", "jsonl": "application/x-ndjson", "json": "application/json",
 	"tsv": "text/tab-separated-values", "arrow": "application/vnd.apache.arrow.stream"}
 
-// export streams rows as a file. An export that fails breaks the connection, so that it does not look whole.
+// export streams rows as a file. An export that fails breaks the connection, so that it does not look whole. One that
+// leaves out what is damaged, as asked, is named so, and its trailer Stoa-Lost says what it lacks.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	q := query{r}
 	from, err := s.target(q)
@@ -232,6 +233,15 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		err = asked("there is no form %q", form)
 	}
 	args := []string{"cat", "-f", form}
+	around := q.text("damaged")
+	switch around {
+	case "", "fail":
+		around = ""
+	case "skip-rows", "null-cells":
+		args = append(args, "--damaged="+around)
+	default:
+		err = errors.Join(err, asked("damaged is fail, skip-rows or null-cells"))
+	}
 	if from.at != "" {
 		args = append(args, "--at="+from.at)
 	}
@@ -243,22 +253,37 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	base := path.Base(name[strings.LastIndexByte(name, '#')+1:])
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", safe(base)+"."+form))
+	base := safe(path.Base(name[strings.LastIndexByte(name, '#')+1:]))
+	if around != "" {
+		base += "-" + around
+		w.Header().Set("Trailer", lostTrailer)
+	}
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", base+"."+form))
 	s.stream(w, r, kind, func(ctx context.Context, out io.Writer) {
 		notes := &Bounded{Most: maxNotes}
 		lazy := &begun{Writer: out}
-		if s.Command(ctx, s.tree, s.holding(append(args, "--", name)), lazy, notes) == 0 {
+		status := s.Command(ctx, s.tree, s.holding(append(args, "--", name)), lazy, notes)
+		switch {
+		case status == 0:
 			return
-		}
-		if lazy.any {
+		case status == damageStatus && around != "" && lazy.any:
+			lines := linesOf(notes)
+			w.Header().Set(lostTrailer, cut([]byte(lines[len(lines)-1])))
+			return
+		case lazy.any:
 			panic(http.ErrAbortHandler)
 		}
+		w.Header().Del("Trailer")
 		w.Header().Del("Content-Disposition")
 		doc := errorDoc{Error: strings.Join(linesOf(notes), "\n"), Class: "failed"}
 		writeJSON(w, http.StatusUnprocessableEntity, doc)
 	})
 }
+
+const (
+	damageStatus = 3 // of a command that met damage
+	lostTrailer  = "Stoa-Lost"
+)
 
 // begun is a writer that knows whether anything was written.
 type begun struct {

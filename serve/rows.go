@@ -24,7 +24,8 @@ type opened struct {
 	*stoa.Table
 	known     atomic.Int64 // rows; -1: known only by reading. Several requests may count them
 	at        *stoa.Positions
-	recovered bool // it could only be opened as recover does
+	counted   atomic.Pointer[losses] // what was lost when the rows were counted: rows that have no position
+	recovered bool                   // it could only be opened as recover does
 	users     atomic.Int64
 }
 
@@ -36,11 +37,34 @@ func (o *opened) count(ctx context.Context) error {
 	if o.rows() >= 0 {
 		return nil
 	}
-	n, err := o.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells, Memory: 64 << 20})
+	lost := &losses{at: o.at}
+	n, err := o.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells, Memory: 64 << 20, Lost: lost.add})
 	if err == nil {
+		for _, d := range lost.docs {
+			switch { // rows that did not come out have positions, too
+			case d.Column != "":
+			case d.From != nil:
+				n += *d.To - *d.From
+			default:
+				n++ // one at least
+			}
+		}
+		o.counted.Store(lost)
 		o.known.Store(n)
 	}
 	return err
+}
+
+// told returns what an answer says that lacks what was lost of it, and rows that were lost when they were counted.
+func (o *opened) told(l *losses) lostDoc {
+	if c := o.counted.Load(); c != nil {
+		for _, d := range c.docs {
+			if d.From == nil {
+				l.put(d)
+			}
+		}
+	}
+	return l.doc(o.Table)
 }
 
 func (o *opened) release() {
@@ -183,7 +207,7 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 	}
 	r := &rowsResult{From: look.from, Next: look.from, Rows: [][]*string{}, Recovered: t.recovered,
 		lost: &losses{at: t.at}}
-	defer func() { r.lostDoc = r.lost.doc(t.Table) }()
+	defer func() { r.lostDoc = t.told(r.lost) }()
 	n := t.rows()
 	r.Total = &n
 	for _, f := range t.Schema().Fields() {
@@ -211,9 +235,10 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 // it is not whole, and adds none.
 func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int64, r *rowsResult) (whole bool,
 	err error) {
-	if r.Next >= t.rows() {
+	if r.Next >= t.rows() { // nothing is read, but the table may have changed since it was opened
+		_, err := t.Count(ctx, stoa.ScanSpec{Rows: vec.Range{From: r.Next, To: r.Next + 1}, Damaged: stoa.NullCells})
 		r.End = true
-		return true, nil
+		return true, err
 	}
 	spec := stoa.ScanSpec{Filter: look.filter, Rows: vec.Range{From: r.Next, To: min(r.Next+width, t.rows())},
 		Damaged: stoa.NullCells, Memory: 64 << 20, Batch: 4096}

@@ -85,6 +85,7 @@ func findRows(ctx context.Context, t *stoa.Table, total int64, where *pred.Expr,
 		}
 		return find(half, to)
 	}
+	total = max(1, total) // a table without rows may have changed since it was opened
 	for from := int64(0); from < total && !cut; from += findWindow {
 		if err := find(from, min(from+findWindow, total)); err != nil {
 			return nil, false, err

@@ -150,7 +150,7 @@ func (s *Server) values(ctx context.Context, name target, column string) (*value
 			break
 		}
 	}
-	v.r.lostDoc = lost.doc(t.Table)
+	v.r.lostDoc = t.told(lost)
 	v.finish()
 	if names := pred.SplitPath(column); len(names) == 1 {
 		v.r.Dictionary, err = dictionary(ctx, t, names[0])

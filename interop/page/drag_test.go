@@ -23,7 +23,7 @@ func TestDragMoment(t *testing.T) {
 		table string
 		to    []float64 // parts of the line, from the left, to which the handle is dragged one after the other
 	}{
-		{"data/kudu#d_major", []float64{0.3, 0.7, 0.05, 1}},
+		{"data/kudu#d_major", []float64{0.3, 0.7, 0, 0.05, 1}},
 		{"data/carbon#managed_del", []float64{0.33, 0, 0.67, 1}},
 	} {
 		t.Run(c.table, func(t *testing.T) {

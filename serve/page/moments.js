@@ -28,6 +28,12 @@
   }
 
   const iso = (ms) => new Date(ms).toISOString();
+  // after is the microsecond after a moment.
+  function after(text) {
+    const [, seconds, fraction] = /^(.*?)(?:\.(\d+))?Z$/.exec(text);
+    const micros = Number((fraction || '').padEnd(6, '0').slice(0, 6)) + 1;
+    return micros < 1e6 ? seconds + '.' + String(micros).padStart(6, '0') + 'Z' : iso(Date.parse(seconds + 'Z') + 1000);
+  }
   const list = (title, events) => S.table(title, [{ title: 'moment' }, { title: 'event' }, { title: 'what' }],
     events.map((e) => [e.text, e.what, e.more || '']));
 
@@ -52,14 +58,21 @@
         if (e.at) events.push({ time: Date.parse(e.at.time), text: e.at.time, what: e.event, more: [(t.tablet || '').slice(0, 8), e.what].filter(Boolean).join(': ') });
       }
     }
-    const from = Date.parse((doc.exact_from || doc.first).time), to = Date.parse(doc.last.time) + 1;
+    const first = doc.exact_from || doc.first;
+    const from = Date.parse(first.time), last = Date.parse(doc.last.time), to = last + 1;
     const steps = 1000;
-    // a millisecond of the first and the last step could lie outside of what is kept: these are the exact texts
-    const text = (k) => (k >= steps ? '' : k <= 0 ? (doc.exact_from || doc.first).time : iso(from + Math.ceil((to - from) * k / steps)));
+    // what is shown of a moment was written before it: at the first one there was nothing, and after the last one nobody
+    // knows what there was. A millisecond could lie outside of them: the ends are exact texts
+    const text = (k) => {
+      if (k >= steps) return '';
+      const ms = from + Math.ceil((to - from) * k / steps);
+      return k <= 0 ? after(first.time) : ms > last ? doc.last.time : iso(ms);
+    };
     const chosen = params.at ? Math.max(0, Math.min(steps, Math.round((Date.parse(params.at) - from) / Math.max(1, to - from) * steps))) : steps;
     const { slider, now } = handle(params, steps, chosen, text, (k) => text(k));
-    S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The past'), line(events, from, to), slider,
-      h('p', {}, 'Shown as of ', now, '. ', h('span', { class: 'dim' }, 'It can be read exactly from ' + (doc.exact_from || doc.first).time + ' on; the last operation is of ' + doc.last.time + '.')),
+    const one = first.time === doc.last.time; // there is nothing between
+    S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The past'), line(events, from, to), one ? null : slider,
+      h('p', {}, one ? null : ['Shown as of ', now, '. '], h('span', { class: 'dim' }, 'It can be read exactly from ' + (doc.exact_from || doc.first).time + ' on; the last operation is of ' + doc.last.time + '.')),
       list('Events', events.slice(0, 200)), S.said(r)));
   }
 

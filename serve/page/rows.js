@@ -33,14 +33,47 @@
       type: 'checkbox', checked: v.raw, onchange: (e) => { v.raw = e.target.checked; keep(v); show(v, v.first || 0); },
     }), ' raw'),
     h('label', { class: 'field' }, 'Export ', h('select', {
-      onchange: (e) => {
-        if (e.target.value) location.href = S.address('export', { name: v.name, form: e.target.value, where: v.where, at: v.moment });
-        e.target.value = '';
-      },
+      onchange: (e) => { if (e.target.value) save(v, e.target.value); e.target.value = ''; },
     }, h('option', { value: '' }, 'as…'), ['csv', 'jsonl', 'json', 'tsv', 'arrow'].map((f) => h('option', {}, f)))),
     h('datalist', { id: 'columns' }));
     complete(where, form.querySelector('datalist'), v);
     return form;
+  }
+
+  // save downloads the rows as a file. If they are damaged, nothing is saved unasked: what is whole, or all rows with
+  // nulls, is what a person then chooses, and what the file lacks is told.
+  async function save(v, form, damaged) {
+    const q = { name: v.name, form, where: v.where, at: v.moment, damaged };
+    S.clear(v.error);
+    try {
+      const r = await fetch(S.address('export', q), { signal: v.signal });
+      if (!r.ok) throw Object.assign(new Error(), await r.json().catch(() => ({ error: 'the server answered ' + r.status })));
+      r.body.cancel();
+      location.href = S.address('export', q);
+    } catch (err) {
+      if (v.signal.aborted) return;
+      err.message = err.error || err.message;
+      S.clear(v.error, S.problem(err));
+      if (err.class !== 'failed' || damaged) return;
+    }
+    if (damaged) lacks(v, q);
+    else if (v.error.firstChild || v.lost.length || v.lostMore || v.noticed.length) v.error.append(choice(v, form));
+  }
+
+  const choice = (v, form) => h('p', { class: 'bar' }, 'Of a damaged table: ',
+    h('button', { type: 'button', onclick: () => save(v, form, 'skip-rows') }, 'Export the rows that are whole'),
+    h('button', { type: 'button', onclick: () => save(v, form, 'null-cells') }, 'Export all rows, with null for what is lost'));
+
+  // lacks tells what the file that is being saved is without.
+  async function lacks(v, q) {
+    S.clear(v.error, h('p', { class: 'wait' }, 'Looking for what the file lacks…'));
+    try {
+      const r = await S.ask('reads', { name: q.name, at: q.at, where: q.where }, v.signal);
+      S.clear(v.error, S.lost(r, q.damaged === 'skip-rows' ? 'The file is without the rows of which a cell is lost.' : 'The file has null for the cells that are lost.') ||
+        h('p', {}, 'Nothing is lost.'), r.ended ? null : h('p', { class: 'bad' }, 'There may be more: this took too long, and was stopped.'));
+    } catch (err) {
+      if (!v.signal.aborted) S.clear(v.error, S.problem(err));
+    }
   }
 
   const keep = (v) => S.remember('rows', { place: v.place, name: v.name, where: v.where, raw: v.raw ? 'true' : '', at: v.moment });

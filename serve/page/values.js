@@ -12,14 +12,14 @@
   S.tab('values', 'Values', () => true, async function (main, params, signal) {
     const first = await S.ask('rows', { name: params.name, n: 1, at: params.at }, signal);
     const names = first.columns.map((c) => c.name);
-    const column = names.includes(params.column) ? params.column : names[0];
+    const column = params.unnamed ? '' : names.includes(params.column) ? params.column : names[0]; // '' is a name, too
     const out = h('div', { 'aria-live': 'polite' });
     S.clear(main, h('h1', {}, S.base(params.name)), h('p', {}, h('label', { class: 'field' }, 'Column ', h('select', {
-      onchange: (e) => { location.hash = S.go('values', { place: params.place, name: params.name, at: params.at, column: e.target.value }); },
-    }, names.map((n) => h('option', { value: n, selected: n === column }, n))))), out);
+      onchange: (e) => { location.hash = S.go('values', { place: params.place, name: params.name, at: params.at, column: e.target.value, unnamed: e.target.value === '' ? '1' : '' }); },
+    }, names.map((n) => h('option', { value: n, selected: n === column }, n || '(no name)'))))), out);
     if (column === undefined) return;
     S.clear(out, h('p', { class: 'wait' }, 'Reading…'));
-    const path = /[."]/.test(column) ? '"' + column.replaceAll('"', '""') + '"' : column;
+    const path = column === '' || /[."]/.test(column) ? '"' + column.replaceAll('"', '""') + '"' : column;
     const v = await S.ask('values', { name: params.name, column: path, at: params.at }, signal);
     const gone = v.ended && v.total !== null && v.total > v.rows ? v.total - v.rows : 0;
     S.clear(out,

@@ -170,6 +170,9 @@ func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec,
 	docs := make([]statsDoc, len(stats))
 	for i, s := range stats {
 		docs[i] = docOfStats(s, bytes)
+		if a.Within != nil { // for a page: values may have megabytes each
+			docs[i].Min, docs[i].Max = shortened(docs[i].Min), shortened(docs[i].Max)
+		}
 	}
 	if sum && len(stats) > 0 {
 		all := stoa.SumStats(stats)
@@ -178,6 +181,18 @@ func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec,
 		stats, docs = append(stats, all), append(docs, d)
 	}
 	return stats, docs, nil
+}
+
+// maxBound is how many bytes of a min or max a page gets.
+const maxBound = 300
+
+// shortened returns at most the first maxBound bytes of a text, and a sign that there are more.
+func shortened(text *string) *string {
+	if text == nil || len(*text) <= maxBound {
+		return text
+	}
+	short := strings.ToValidUTF8((*text)[:maxBound], "") + "…"
+	return &short
 }
 
 // statsEach writes the figures of each table, and with sum those of all of them together.

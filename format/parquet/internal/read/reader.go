@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -21,6 +22,8 @@ type Reader struct {
 	*file.File
 	Lost   map[file.ChunkKey]error // missing chunks of a recovered file
 	tables tables
+	// what Columns returns: callers ask for it again for each chunk. They do not change it
+	columns atomic.Pointer[[]format.Column]
 
 	proving sync.Mutex
 	proven  int64        // see provenBefore; 0 if it is not known yet
@@ -39,11 +42,15 @@ func (r *Reader) Order() []format.Key { return nil }
 
 // Columns are the leaves of the schema.
 func (r *Reader) Columns() []format.Column {
+	if known := r.columns.Load(); known != nil {
+		return *known
+	}
 	out := make([]format.Column, len(r.Leaves))
 	for i, c := range r.Leaves {
 		out[i] = c.Column
 		out[i].Facts = r.facts(i)
 	}
+	r.columns.Store(&out)
 	return out
 }
 
