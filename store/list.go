@@ -66,6 +66,21 @@ func IrregularIn(ctx context.Context, t Tree, dir string) iter.Seq[Irregular] {
 	}
 }
 
+// Outside reports whether a tree looks nowhere for a name, because it is in a store, or a part of one, that was not
+// named.
+func Outside(t Tree, name string) bool {
+	for {
+		switch x := t.(type) {
+		case interface{ Outside(name string) bool }:
+			return x.Outside(name)
+		case interface{ Unwrap() Tree }:
+			t = x.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
 // children yields the entries of a directory; an irregular one comes as an error, an *Irregular.
 func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {

@@ -92,6 +92,9 @@ func (t *Tree) Knows(name string) bool {
 	return r != nil && err == nil
 }
 
+// Outside reports whether a name is an address in a bucket, or on a host, that was not entered.
+func (t *Tree) Outside(name string) bool { return Is(name) && !t.Knows(name) }
+
 // open returns the root for an address's bucket or host. For the first address there it creates the client.
 func (t *Tree) open(ctx context.Context, a Address) (*root, error) {
 	t.mu.Lock()

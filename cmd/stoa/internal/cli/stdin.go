@@ -32,6 +32,9 @@ type Tree struct {
 // Unwrap returns the underlying tree.
 func (t Tree) Unwrap() store.Tree { return t.Local }
 
+// Outside reports whether a name is an address in a bucket, or on a host, that the user did not name.
+func (t Tree) Outside(name string) bool { return t.A.Within == nil && t.A.Remote().Outside(name) }
+
 func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
 	if t.A.Within != nil {
 		return t.A.Within.Open(ctx, name)

@@ -311,6 +311,10 @@ func (t *Managed) within(location, at, field string) (string, error) {
 	if root == "" {
 		root = t.Path
 	}
+	if t.O.External && store.Outside(t.Tree, dir) {
+		return "", fault.Unsupportedf(fault.Span{Object: at}, field,
+			"the location %q is in a bucket, or on a host, that was not named", location)
+	}
 	if t.O.External || inside(dir, root) {
 		return dir, nil
 	}
