@@ -52,35 +52,3 @@ func plainDecimal(dst, digits []byte, scale int) []byte {
 	dst = append(dst, digits[:cut]...)
 	return append(append(dst, '.'), digits[cut:]...)
 }
-
-// shortDecimal writes the digits as in arrow-go's JSON: no trailing zeros, and an exponent below 1e-4 and from
-// 10^precision on.
-func shortDecimal(dst, digits []byte, scale, precision int) []byte {
-	if digits[0] == '-' {
-		dst, digits = append(dst, '-'), digits[1:]
-	}
-	exp := len(digits) - scale - 1 // of the first digit
-	for len(digits) > 1 && digits[len(digits)-1] == '0' {
-		digits = digits[:len(digits)-1]
-		scale--
-	}
-	switch {
-	case string(digits) == "0":
-		return append(dst, '0')
-	case exp >= -4 && exp < precision:
-		return plainDecimal(dst, digits, scale)
-	}
-	dst = append(dst, digits[0])
-	if len(digits) > 1 {
-		dst = append(append(dst, '.'), digits[1:]...)
-	}
-	sign := byte('+')
-	if exp < 0 {
-		sign, exp = '-', -exp
-	}
-	dst = append(dst, 'e', sign)
-	if exp < 10 {
-		dst = append(dst, '0')
-	}
-	return strconv.AppendInt(dst, int64(exp), 10)
-}

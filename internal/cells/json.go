@@ -18,9 +18,10 @@ import (
 type appender func(dst []byte, i int) []byte
 
 // AppendJSON appends row i of arr as JSON. Values are those of arrow-go's own record-to-JSON form (GetOneForMarshal),
-// except for -0.0: numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times, timestamps and durations
-// as strings, binary in base64, structs as objects, lists as arrays, maps as arrays of {"key", "value"}, unions as
-// [type code, value], extensions as their storage. The fields of a struct keep their order.
+// except for -0.0 and decimals: numbers as numbers (NaN, +Inf and -Inf as strings), decimals as strings with all digits
+// of their scale, dates, times, timestamps and durations as strings, binary in base64, structs as objects, lists as
+// arrays, maps as arrays of {"key", "value"}, unions as [type code, value], extensions as their storage. The fields of
+// a struct keep their order.
 func AppendJSON(dst []byte, arr arrow.Array, i int) []byte { return jsonAppender(arr)(dst, i) }
 
 // jsonAppender is AppendJSON for many rows of a.
@@ -158,12 +159,11 @@ func appendJSONFloat(dst []byte, f float64, bits int) []byte {
 }
 
 func jsonDecimal(a arrow.Array) appender {
-	t := a.DataType().(arrow.DecimalType)
-	scale, precision := int(t.GetScale()), int(t.GetPrecision())
+	scale := int(a.DataType().(arrow.DecimalType).GetScale())
 	digits := digitsOf(a)
 	return func(dst []byte, i int) []byte {
 		var b [80]byte
-		dst = shortDecimal(append(dst, '"'), digits(b[:0], i), scale, precision)
+		dst = plainDecimal(append(dst, '"'), digits(b[:0], i), scale)
 		return append(dst, '"')
 	}
 }

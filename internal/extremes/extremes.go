@@ -83,12 +83,20 @@ func At(a arrow.Array, i int, lo, hi *Value) (lower, higher bool) {
 	}{{lo, lower}, {hi, higher}} {
 		if e.take {
 			if x.Text == "" {
-				x.s, x.Text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
+				x.s, x.Text = strings.Clone(x.s), textOf(a, i)
 			}
 			*e.to = x
 		}
 	}
 	return lower, higher
+}
+
+// textOf returns a value as cat shows it, decimals with all digits of their scale.
+func textOf(a arrow.Array, i int) string {
+	if d, ok := a.(*array.Decimal128); ok {
+		return d.Value(i).ToString(d.DataType().(arrow.DecimalType).GetScale())
+	}
+	return strings.Clone(a.ValueStr(i))
 }
 
 // valueOf returns a value without its text; false: its type has no order.

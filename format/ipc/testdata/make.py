@@ -62,7 +62,7 @@ def clock(nanos):
     return (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=nanos // 10**9)), (".%09d" % (nanos % 10**9)).rstrip("0").rstrip(".")
 
 
-def form(v, n=""):
+def form(v, n="", scale=0):
     if v is not None and n in ("t64", "tn"):
         t, frac = clock(v)
         return (t.time() if n == "t64" else t).isoformat() + frac
@@ -73,7 +73,8 @@ def form(v, n=""):
     if isinstance(v, dt.time):
         return v.isoformat()
     if isinstance(v, D):
-        return "0" if v == 0 else format(v.normalize(), "f")
+        with decimal.localcontext(prec=80):
+            return format(v.quantize(D(1).scaleb(-scale)), "f")
     if isinstance(v, bytes):
         return base64.b64encode(v).decode()
     if isinstance(v, dt.date):
@@ -91,7 +92,7 @@ a, b = table(plain), table(rare)
 for name, cols in [("plain", plain), ("rare", rare)]:
     with open(name + ".jsonl", "w") as f:
         for i in range(N):
-            f.write(json.dumps({n: form(vals[i], n) for n, (_, vals) in cols.items()}, ensure_ascii=False) + "\n")
+            f.write(json.dumps({n: form(vals[i], n, getattr(t, "scale", 0)) for n, (t, vals) in cols.items()}, ensure_ascii=False) + "\n")
 
 
 def write(name, t, new, **kw):

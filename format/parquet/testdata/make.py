@@ -53,7 +53,7 @@ cols = {
 leaf = {"l": "l.list.element"}
 
 
-def form(v):
+def form(v, scale=0):
     if isinstance(v, (dt.datetime,)):
         s = v.isoformat()
         return s.rstrip("0").rstrip(".") if "." in s else s
@@ -63,7 +63,8 @@ def form(v):
     if isinstance(v, dt.date):
         return v.isoformat()
     if isinstance(v, D):
-        return "0" if v == 0 else format(v.normalize(), "f")
+        with decimal.localcontext(prec=80):
+            return format(v.quantize(D(1).scaleb(-scale)), "f")
     if isinstance(v, bytes):
         return base64.b64encode(v).decode()
     if isinstance(v, dict):
@@ -83,7 +84,7 @@ def table(names):
 def lines(file, names):
     with open(file, "w") as f:
         for i in range(N):
-            f.write(json.dumps({n: form(cols[n][1][i]) for n in names}, ensure_ascii=False) + "\n")
+            f.write(json.dumps({n: form(cols[n][1][i], getattr(cols[n][0], "scale", 0)) for n in names}, ensure_ascii=False) + "\n")
 
 
 every = list(cols)
@@ -117,7 +118,7 @@ fixed = {
 plain = {n: a.to_pylist() for n, a in fixed.items()}
 with open("fixed.jsonl", "w") as f:
     for i in range(N):
-        f.write(json.dumps({n: form(v[i]) for n, v in plain.items()}, ensure_ascii=False) + "\n")
+        f.write(json.dumps({n: form(v[i], getattr(fixed[n].type, "scale", 0)) for n, v in plain.items()}, ensure_ascii=False) + "\n")
 enc = {n: "DELTA_BYTE_ARRAY" for n in ["fix", "full", "dec", "d9", "st.a", "l.list.element"]}
 for v, c in [("1.0", "none"), ("2.0", "none"), ("1.0", "snappy"), ("2.0", "zstd"), ("1.0", "gzip"), ("2.0", "brotli"), ("1.0", "lz4")]:
     pq.write_table(pa.table(fixed), "fixed-%s.v%s.parquet" % (c, v[0]), use_dictionary=False, compression=c, data_page_version=v, column_encoding=enc,
