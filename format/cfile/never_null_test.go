@@ -1,6 +1,7 @@
 package cfile_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,8 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/store"
 )
 
 // TestNeverNull: a directory keeps which lists and structs are never null, also inside structs.
@@ -60,4 +63,45 @@ func plain(t arrow.DataType) string {
 		out += ","
 	}
 	return out + ">"
+}
+
+// TestNoNullWhereNoneIs: whichever bit of a list column's file without checksums is flipped, no null comes in a column
+// that still says that it has none.
+func TestNoNullWhereNoneIs(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)}}, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(
+		`[{"l": [1, 2]}, {"l": []}, {"l": [3]}, {"l": []}, {"l": [4, 5, 6]}, {"l": []}, {"l": [7]}, {"l": []}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, _ := tableOf(t, b, map[string]string{"checksums": "false"})
+	refused := 0
+	for _, name := range tree.Names() {
+		whole := tree.Bytes(name)
+		if !strings.HasSuffix(name, ".cfile") {
+			continue
+		}
+		for bit := range 8 * len(whole) {
+			bad := slices.Clone(whole)
+			bad[bit/8] ^= 1 << (bit % 8)
+			tab, err := stoa.Open(t.Context(), "f.cfile", stoa.OpenOptions{Tree: store.NewMemory(
+				map[string][]byte{"f.cfile": bad})})
+			if err != nil {
+				continue
+			}
+			for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{}) {
+				if err != nil {
+					refused++
+					break
+				}
+				if f := b.Schema().Field(0); !f.Nullable && b.Column(0).NullN() > 0 {
+					t.Errorf("bit %d of byte %d of %s: %v", bit%8, bit/8, name, b.Column(0))
+				}
+			}
+			tab.Close()
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d files were refused", refused)
+	}
 }

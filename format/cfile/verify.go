@@ -372,14 +372,10 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 		if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
 			return fault.Locate(columnfile.ChecksumError(at, "checksum", fr), at, true, w.Path())
 		}
-		return v.unread(w, b)
+		return v.outline(w, b, stored, at)
 	}
-	if v.vals == nil {
-		t := v.f.Field(v.opts).Type
-		var err error
-		if v.vals, err = vec.New(t, memory.DefaultAllocator); err != nil {
-			return err
-		}
+	if err := v.makeVals(); err != nil {
+		return err
 	}
 	for sub, step := int64(0), int64(block.MaxSub); ; sub += step {
 		v.vals.Reset()
@@ -407,6 +403,40 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 			return v.layout(w, b, &lay, at)
 		}
 	}
+}
+
+func (v *verifier) makeVals() (err error) {
+	if v.vals == nil {
+		v.vals, err = vec.New(v.f.Field(v.opts).Type, memory.DefaultAllocator)
+	}
+	return err
+}
+
+// outline compares a block whose checksum is right with the footer and the index, which may state another type, place
+// or number of rows under checksums that are right as well. The first block is decoded, of the others the first value.
+func (v *verifier) outline(w *columnfile.Walker, b *columnfile.DataBlock, stored []byte, at fault.Span) error {
+	if err := v.makeVals(); err != nil {
+		return err
+	}
+	t := format.Task{Page: format.Page{Spans: []fault.Span{at}, Own: b}, N: 1, Bytes: [][]byte{stored}, Dict: v.dict,
+		Scratch: &v.spare, Limits: v.f.Limits, NoVerify: true}
+	if len(v.blocks) == 0 {
+		t.N = block.MaxSub
+	}
+	v.vals.Reset()
+	v.spare.Reset()
+	lay, err := v.f.Decode(&t, v.vals, nil)
+	if v.noDict && lay.Values.Form == block.FormCodes {
+		err = nil // the damaged dictionary has already been reported
+	}
+	if first := int64(lay.Values.Ordinal); err == nil && b.First < 0 && !v.uncounted && first != v.rows {
+		err = fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, v.rows)
+	}
+	if err != nil {
+		return fault.Locate(err, at, true, w.Path())
+	}
+	v.rows += int64(lay.Rows)
+	return nil
 }
 
 // maxSpelled is the largest number of bytes of strings that are expanded from codes at once.

@@ -64,6 +64,10 @@ func ParseIndexBlock(c *wire.Cursor, traced bool) (x IndexNode) {
 	}
 	x.body = at - 4*x.N
 	x.offs = all[x.body:at]
+	if x.N == 0 && x.body > 0 { // with entries, those that are not counted are bytes after the last one
+		c.Fail(at, end-at, "trailer.num_entries", "0 entries, but %d bytes are there", x.body)
+		return x
+	}
 	if traced {
 		x.traceEntries(c)
 	}

@@ -20,8 +20,12 @@ func (d *decoding) list(dst *vec.Vector, skip, n int) error {
 		return err
 	}
 	at := dst.Extend(n)
-	if _, _, err := h.Cells.Mark(dst, at, skip, n); err != nil {
+	k, _, err := h.Cells.Mark(dst, at, skip, n)
+	if err != nil {
 		return err
+	}
+	if s, ok := d.f.Footer.Stored(); k < n && ok && s.Nullable != nil && !*s.Nullable {
+		return fault.Rel(0, 0, "bitmap", "expected no null, as the column has none, found %d", n-k)
 	}
 	offs := dst.Offsets(at)
 	last := int64(offs[0])
