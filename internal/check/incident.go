@@ -173,14 +173,10 @@ func (in *Incident) add(i int, f region.Finding) {
 // finish computes the totals of the findings.
 func (in *Incident) finish(findings []region.Finding) {
 	counts := map[string]int{}
+	in.Lost = totalLost(findings, in.Listed)
 	for _, i := range in.Listed {
 		f := findings[i]
 		counts[f.Code]++
-		if f.Severity == region.Error && f.Lost < 0 || in.Lost < 0 {
-			in.Lost = -1
-		} else {
-			in.Lost += f.Lost
-		}
 		in.Tables = addName(in.Tables, f.Table)
 		in.Parts = addName(in.Parts, f.Part)
 		in.Columns = addName(in.Columns, f.Column)

@@ -79,16 +79,17 @@ func forge(r *rand.Rand, whole []byte, f part, sums []part) []byte {
 		}
 		b := out[s.off:s.end]
 		crc := sum.CRC32C(b[:s.sum-s.off], b[s.sum+4-s.off:])
-		if was := sum.CRC32C(whole[s.off:s.sum], whole[s.sum+4:s.end]); was == binary.LittleEndian.Uint32(whole[s.sum:]) {
+		was := sum.CRC32C(whole[s.off:s.sum], whole[s.sum+4:s.end])
+		if was == binary.LittleEndian.Uint32(whole[s.sum:]) {
 			binary.LittleEndian.PutUint32(out[s.sum:], crc)
 		}
 	}
 	return out
 }
 
-// TestEveryFieldOfMetadata: whatever a field of a file's metadata says, even under a checksum that fits, the verbs agree
-// about the file. If verify finds it intact, recovery returns all rows, and otherwise it reports those that are missing,
-// or that some may be. STOA_SEED selects other cases, STOA_ROUNDS that many of every field.
+// TestEveryFieldOfMetadata: whatever a field of a file's metadata says, even under a checksum that fits, the verbs
+// agree about the file. If verify finds it intact, recovery returns all rows, and otherwise it reports those that are
+// missing, or that some may be. STOA_SEED selects other cases, STOA_ROUNDS that many of every field.
 func TestEveryFieldOfMetadata(t *testing.T) {
 	rounds, most := 1, 24 // fields a file
 	if testing.Short() {
