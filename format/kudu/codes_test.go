@@ -75,7 +75,7 @@ func TestCodeOfUnusedBlocks(t *testing.T) {
 	}
 	left := 0
 	for _, x := range tb.Findings() {
-		if x.Code == "kudu.carve.left" && x.At.Object == again && x.Severity == region.Warning {
+		if x.Code == "kudu.carve.left" && x.At.Object == again && x.Severity == region.Error {
 			left++
 		}
 	}

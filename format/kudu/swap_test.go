@@ -194,7 +194,8 @@ func verified(t *testing.T, tree store.Tree, depth format.Depth) (n int) {
 		if strings.Contains(x.Message, "panicked") || x.Code == "" {
 			t.Errorf("got %+v, want a finding of the file", x)
 		}
-		if x.Severity >= region.Error {
+		// of a block that no row depends on, as that of a bloom file, there is a warning
+		if x.Severity >= region.Error || x.Severity == region.Warning && strings.Contains(x.Message, "rows are whole") {
 			n++
 		}
 	}

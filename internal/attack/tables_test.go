@@ -106,7 +106,7 @@ var choice = map[kinds][]func(*rand.Rand) column{
 		typed("cost", money, "decimal(12, 2)", func(r *rand.Rand, _ int, b array.Builder) any {
 			v := r.Int64N(1e10) - 5e9
 			b.(*array.Decimal128Builder).Append(decimal128.FromI64(v))
-			return strings.TrimRight(strings.TrimRight(decimal128.FromI64(v).ToString(2), "0"), ".") // as in JSON
+			return decimal128.FromI64(v).ToString(2)
 		}),
 	},
 	nests: {
