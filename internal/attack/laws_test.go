@@ -603,7 +603,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		c.f = f
 	}
 	ref := c.f.ref
-	n, exact := m.rows()
+	n, exact := m.without(out).rows()
 	if !m.Finished {
 		return // the verb reported that it could not continue
 	}

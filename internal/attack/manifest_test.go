@@ -77,6 +77,22 @@ func (m *lost) says(code string) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Code == code })
 }
 
+// without returns the losses but those of a column that no row of out has: recovery is without such a column, and the
+// rows are there.
+func (m *lost) without(out []string) *lost {
+	if len(out) == 0 {
+		return m
+	}
+	cells := cellsOf(out[0])
+	left := *m
+	left.Losses = slices.DeleteFunc(slices.Clone(m.Losses), func(l loss) bool {
+		return l.Column != "" && !slices.ContainsFunc(cells, func(c cell) bool { // or what is nested in one that it has
+			return l.Column == c.name || strings.HasPrefix(l.Column, c.name+".")
+		})
+	})
+	return &left
+}
+
 // rows is the number of rows in the losses; exact is false if it is unknown.
 func (m *lost) rows() (n int64, exact bool) {
 	type group struct {
