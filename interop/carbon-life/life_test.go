@@ -209,16 +209,12 @@ func (l *life) draw(name string) *table {
 			}
 		}
 	}
-	switch l.r.IntN(5) {
+	switch l.r.IntN(4) {
 	case 0, 1:
 		t.partition = "part"
 		t.columns = append(t.columns, column{"part", "string"})
 	case 2:
 		t.bucketed = "id"
-	case 3:
-		if t.sorted != nil {
-			t.ranged = "id" // which is not renamed or dropped
-		}
 	}
 	return t
 }
@@ -287,9 +283,6 @@ func (l *life) createBySpark() error {
 		scopes := []string{"local_sort", "no_sort", "global_sort"}
 		if slices.ContainsFunc(l.t.columns, func(c column) bool { return c.kind == "timestamp" }) {
 			scopes = scopes[:2] // compaction with a global sort loses the milliseconds
-		}
-		if l.t.ranged != "" {
-			scopes = scopes[:1] // without a sort, CarbonData's compaction of ranges gives rows twice
 		}
 		if scope := scopes[l.r.IntN(len(scopes))]; l.t.bucketed == "" {
 			properties = append(properties, fmt.Sprintf("'sort_scope'='%s'", scope))

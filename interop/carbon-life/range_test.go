@@ -5,14 +5,14 @@ package carbonlife
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"stoa/interop/fuzz"
 )
 
 // TestRanges: tables with a range column of each type that CarbonData allows, made by either, with loads of several
-// ranges by stoa and inserts by Spark; both compact. Spark reads all rows after each step, and by filters.
+// ranges by stoa and inserts by Spark. Spark reads all rows after each step, and by filters. It does not compact:
+// CarbonData 2.3.0 gives rows twice when it compacts several ranges, of its own files, too (interop/README.md).
 func TestRanges(t *testing.T) {
 	seed := fuzz.Seed(t)
 	j := newJudge(t)
@@ -38,10 +38,7 @@ func (l *life) ranges(name, by string, spark bool) error {
 		return l.load(l.t.add(l.r, 20+l.r.IntN(30)), "--parallel", "3")
 	}}
 	for _, what := range []string{"", "spark insert", "", "stoa delete", "stoa compact --major", "", "spark insert",
-		"spark compact major", "stoa update", "", "spark delete"} {
-		if by == "day" && strings.HasPrefix(what, "spark compact") {
-			continue // CarbonData gives rows twice, of its own files, too
-		}
+		"stoa compact --major", "stoa update", "", "spark delete"} {
 		o := load
 		if what != "" {
 			o, _ = named(what)
