@@ -440,6 +440,7 @@ func TestExportOfDamagedTables(t *testing.T) {
 			}
 			return rows, w.Result().Trailer.Get("Stoa-Lost")
 		}
+		whole := false
 		for _, policy := range []string{"skip-rows", "null-cells"} {
 			rows, said := of(policy)
 			if rows == nil {
@@ -475,8 +476,12 @@ func TestExportOfDamagedTables(t *testing.T) {
 				t.Fatalf("%s: %d rows, and nothing is said", policy, len(rows)-1)
 			}
 			w := get(s, api("export", "name", name, "form", "csv"))
-			if n := bytes.Count(w.Body.Bytes(), []byte("\n")); said != "" && w.Code == http.StatusOK && n > modelRows {
-				t.Errorf("unasked, %d lines are exported of a table that is not whole", n)
+			if policy == "skip-rows" { // an index of values can be damaged, on which no row depends
+				whole = len(rows) == modelRows+1
+			}
+			n := bytes.Count(w.Body.Bytes(), []byte("\n"))
+			if said != "" && w.Code == http.StatusOK && n > modelRows && !whole {
+				t.Errorf("unasked, %d lines are exported of a table that is not whole: %s", n, said)
 			}
 		}
 	})

@@ -302,7 +302,22 @@ func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	if err == nil {
 		err = t.CheckBloom(v.ctx, s, b)
 	}
-	return v.met("kudu.bloom.disagrees", err)
+	var e *fault.Error
+	if !errors.As(err, &e) || e.At.Object == s.Tablet.Object { // it is whole, and another's
+		return v.met("kudu.bloom.disagrees", err)
+	}
+	x := codes.Finding("kudu.bloom.disagrees", err, v.Part)
+	idle(&x)
+	v.Emit(x)
+	return nil
+}
+
+// idle makes the finding about a block on which no row depends a warning, unless it is not about damage.
+func idle(x *region.Finding) {
+	if x.Severity >= region.Error && x.Class == 0 {
+		x.Severity, x.Lost = region.Warning, 0
+		x.Message += "; no row depends on this file, the rows are whole: only a Kudu server looks keys up in it"
+	}
 }
 
 // blocks verifies each block of a rowset on its own. damaged has the ids of the blocks with errors. Rows are read
@@ -329,11 +344,11 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (dam
 		for x := range cfile.Format.Verify(v.ctx, tg, o) {
 			x.Part, x.Column = tb.ID, name
 			x.Path = fault.JoinPath("rowset "+strconv.FormatUint(s.ID, 10)+"/"+b.Kind, x.Path)
-			switch idle := b.Kind == "bloom" || b.Kind == "adhoc-index"; {
+			switch {
 			case x.Severity < region.Error || x.Class != 0:
-			case idle:
-				v.idle[b.ID], x.Severity, x.Lost = true, region.Warning, 0
-				x.Message += "; no row depends on this file, the rows are whole: only a Kudu server looks keys up in it"
+			case b.Kind == "bloom" || b.Kind == "adhoc-index":
+				v.idle[b.ID] = true
+				idle(&x)
 			default:
 				damaged[b.ID] = true
 			}

@@ -80,17 +80,25 @@ func (m *lost) says(code string) bool {
 // without returns the losses but those of a column that no row of out has: recovery is without such a column, and the
 // rows are there.
 func (m *lost) without(out []string) *lost {
-	if len(out) == 0 {
-		return m
-	}
-	cells := cellsOf(out[0])
 	left := *m
+	has := map[string]bool{}
 	left.Losses = slices.DeleteFunc(slices.Clone(m.Losses), func(l loss) bool {
-		return l.Column != "" && !slices.ContainsFunc(cells, func(c cell) bool { // or what is nested in one that it has
-			return l.Column == c.name || strings.HasPrefix(l.Column, c.name+".")
-		})
+		if _, asked := has[l.Column]; !asked {
+			has[l.Column] = len(out) == 0 || l.Column == "" ||
+				slices.ContainsFunc(out, func(row string) bool { return carries(row, l.Column) })
+		}
+		return !has[l.Column]
 	})
 	return &left
+}
+
+// carries reports whether a row, or a struct in it, has a column, whose name is the path to it. What is in a list or a
+// map counts as there.
+func carries(row, column string) bool {
+	return slices.ContainsFunc(cellsOf(row), func(c cell) bool {
+		rest, inside := strings.CutPrefix(column, c.name+".")
+		return column == c.name || inside && (strings.HasPrefix(c.value, "[") || carries(c.value, rest))
+	})
 }
 
 // rows is the number of rows in the losses; exact is false if it is unknown.
