@@ -141,7 +141,7 @@ func rangeFile(t testing.TB, name string) (out []string) {
 	return out
 }
 
-// TestRangeColumnRefused: columns that CarbonData refuses as a range column.
+// TestRangeColumnRefused: columns by which loads do not divide, and one that the table lacks.
 func TestRangeColumnRefused(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.BinaryTypes.String},
 		{Name: "money", Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}},

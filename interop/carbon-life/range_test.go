@@ -10,7 +10,7 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// TestRanges: tables with a range column of each type that CarbonData allows, made by either, with loads of several
+// TestRanges: tables with a range column of seven types, made by either, with loads of several
 // ranges by stoa and inserts by Spark. Spark reads all rows after each step, and by filters. It does not compact:
 // CarbonData 2.3.0 gives rows twice when it compacts several ranges, of its own files, too (interop/README.md).
 func TestRanges(t *testing.T) {

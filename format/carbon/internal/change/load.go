@@ -230,7 +230,7 @@ func (l *Load) addCoded(ctx context.Context, t *loadTask, b arrow.RecordBatch, o
 	l.held -= t.sort.Bytes
 	err := t.sort.Add(ctx, b, ordinal)
 	l.held += t.sort.Bytes
-	for err == nil && l.held >= l.wo.Memory {
+	for err == nil && l.held >= l.memory() {
 		most := slices.MaxFunc(l.order, func(a, b *loadTask) int { return cmp.Compare(a.sort.Bytes, b.sort.Bytes) })
 		l.held -= most.sort.Bytes
 		err = most.sort.Spill(ctx)
@@ -341,7 +341,7 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 	t.TaskWriter = datafile.NewTask(p, t.files, false)
 	// the number of codes, which determines their width, is known only after the last row
 	if len(l.wo.SortColumns) > 0 || l.coder != nil && l.coder.grows {
-		if t.sort, err = datafile.NewSorter(t.files, l.coded, l.wo.SortColumns, t.Roots, l.wo.Memory); err != nil {
+		if t.sort, err = datafile.NewSorter(t.files, l.coded, l.wo.SortColumns, t.Roots, l.memory()); err != nil {
 			return nil, err
 		}
 	}

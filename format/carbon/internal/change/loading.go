@@ -191,6 +191,15 @@ func (l *Load) rangeColumn(roots []*schema.Column) string {
 	return ""
 }
 
+// memory is the number of bytes that the sorters of the tasks may hold together. With ranges it is half of the option,
+// because the rows go to the tasks while the sorter of the ranges still holds as many.
+func (l *Load) memory() int64 {
+	if l.ranges.column != "" {
+		return l.wo.Memory / 2
+	}
+	return l.wo.Memory
+}
+
 // addRange is Write for a table with a range column.
 func (l *Load) addRange(ctx context.Context, b arrow.RecordBatch) error {
 	before := l.rows
@@ -212,9 +221,8 @@ func (l *Load) addRange(ctx context.Context, b arrow.RecordBatch) error {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
-		// the other half is for the tasks, into which the rows go while these are still held
 		l.ranges.sort, err = datafile.NewSorter(&filePlace{dir: dir}, l.coded, []string{l.ranges.column}, p.Roots,
-			l.wo.Memory/2)
+			l.memory())
 		if err != nil {
 			return err
 		}

@@ -61,8 +61,7 @@ func checkProperties(props map[string]string) error {
 // rangeColumn is the property with the column by which the rows of a load are divided among its data files.
 const rangeColumn = "range_column"
 
-// checkRange returns Invalid if the range column is not one of the columns, or of a type that has no ranges:
-// CarbonData refuses these.
+// checkRange returns Invalid if the range column is not one of the columns, or of a type by which loads do not divide.
 func (s *TableSpec) checkRange(list []layout.ColumnSchema) error {
 	want := s.Properties[rangeColumn]
 	if want == "" {
