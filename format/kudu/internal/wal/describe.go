@@ -22,9 +22,8 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 		return err
 	}
 	defer src.Close()
-	var head []region.Node
 	quiet := o
-	quiet.Trace = func(n region.Node) { head = append(head, n) }
+	quiet.Trace = nil
 	r, notes, err := Open(ctx, src, name, quiet, cfile.LZ4)
 	if fault.OverBudget(err) {
 		return err
@@ -35,10 +34,8 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 	}
 	if err != nil {
 		traceUnread(o, r.span(0, r.Start), region.Gap, "damaged", err)
-		head = nil
-	}
-	for _, n := range head {
-		o.Trace(n)
+	} else if _, _, err := Open(ctx, src, name, o, cfile.LZ4); err != nil {
+		return err // once more, as only a header that is whole is reported, and a list of its parts takes memory
 	}
 	r.o = o
 	r.o.Limits = o.Limits.WithDefaults()
