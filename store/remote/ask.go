@@ -374,6 +374,9 @@ func (a *requester) cacheHit(n int64) {
 // the same for few bytes as for many. So the bytes after those that were read are requested in advance: as many as the
 // stream has read so far, within limits. All streams share what the cache holds, as data that are dropped before they
 // are read have to be requested twice. Where latency is low there is no read-ahead.
+//
+// Several workers that read one column take turns: each reads a few megabytes, then continues after those of the
+// others. They are one stream, which is requested in advance once for all of them.
 const (
 	maxStreams       = 64                   // streams per object
 	minReadAhead     = 1 << 20              // bytes
@@ -394,12 +397,15 @@ const (
 // are guarded by requester.mu.
 type stream struct {
 	begin, end int64
-	next       int64     // offset at which it continues
-	read       int64     // bytes that it has read
-	requested  int64     // offset up to which data were requested in advance
-	used       time.Time // when it was last read
-	held       []*run    // requested in advance and not read yet
+	passage
+	read      int64     // bytes that it has read
+	requested int64     // offset up to which data were requested in advance
+	used      time.Time // when it was last read
+	held      []*run    // requested in advance and not read yet
 }
+
+// reaches reports whether a read at an offset continues the stream, or is one of another worker further ahead.
+func (w *stream) reaches(off, gap int64) bool { return off <= w.next+gap || off < w.requested }
 
 // readAhead records that n bytes from off on are read, and requests what is likely to be read next.
 func (o *object) readAhead(ctx context.Context, off, n int64) {
@@ -417,22 +423,58 @@ func (o *object) follow(off, n int64) []*run {
 	if slices.ContainsFunc(o.foreseen, func(f *foreseen) bool { return f.whole(off, n) }) {
 		return nil
 	}
-	i := slices.IndexFunc(o.streams, func(w *stream) bool {
-		return off >= w.begin && off < w.end && off <= w.next+gap
-	})
+	i, end := o.streamAt(off, gap)
 	if i < 0 {
-		o.addStream(&stream{begin: off, end: o.Size, next: off + n, read: n})
+		o.addStream(&stream{begin: off, end: end, passage: passage{next: off + n}, read: n})
 		return nil
 	}
 	w := o.streams[i]
 	o.streams = append(slices.Delete(o.streams, i, i+1), w)
-	from, to := a.advance(w, off, n, o.root.cache.max)
-	if from >= to {
-		return nil
+	from, to := a.advance(w, off, n, gap, o.root.cache.max)
+	var mine []*run
+	if from < to {
+		mine = o.planAhead(from/blockSize, (to-1)/blockSize)
+		a.holdRuns(w, mine)
 	}
-	mine := o.planAhead(from/blockSize, (to-1)/blockSize)
-	a.holdRuns(w, mine)
+	o.join(w, gap)
 	return mine
+}
+
+// streamAt returns the stream that a read continues, or -1 and where a new one ends. The caller holds mu.
+func (o *object) streamAt(off, gap int64) (i int, end int64) {
+	a := o.root.requests
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	end = o.Size
+	for i, w := range o.streams {
+		if off < w.begin || off >= w.end {
+			continue
+		}
+		if w.reaches(off, gap) {
+			return i, w.end
+		}
+		end = min(end, w.end)
+	}
+	return -1, end
+}
+
+// join makes one stream of w and those that it has reached. The caller holds mu.
+func (o *object) join(w *stream, gap int64) {
+	a := o.root.requests
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o.streams = slices.DeleteFunc(o.streams, func(x *stream) bool {
+		if x == w || x.end != w.end || x.begin < w.begin || !w.reaches(x.begin, gap) {
+			return false
+		}
+		w.pass(x.begin, x.next, gap)
+		w.behind = append(w.behind, x.behind...)
+		w.read += x.read
+		w.requested = max(w.requested, x.requested)
+		w.held = append(w.held, x.held...)
+		delete(a.ahead, x)
+		return true
+	})
 }
 
 // addStream adds a stream. The caller holds mu.
@@ -454,21 +496,19 @@ func (o *object) planAhead(from, last int64) (out []*run) {
 }
 
 // advance records a read of a stream, and returns the range to request in advance; kept is the size of the cache.
-func (a *requester) advance(w *stream, off, n, kept int64) (from, to int64) {
+func (a *requester) advance(w *stream, off, n, gap, kept int64) (from, to int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if off+n <= w.next {
-		return 0, 0
-	}
+	front := w.next
 	w.read += max(off+n-max(off, w.next), 0)
-	w.next = max(w.next, off+n)
+	w.pass(off, off+n, gap)
 	w.used = time.Now()
-	w.release(func(r *run) bool { return r.off+int64(len(r.buf)) <= w.next })
-	if a.latency < fastAnswer {
+	w.release(func(r *run) bool { return w.isRead(r.off, r.off+int64(len(r.buf))) })
+	if w.next >= w.end && len(w.behind) == 0 {
+		a.end(w)
 		return 0, 0
 	}
-	if w.next >= w.end {
-		a.end(w)
+	if a.latency < fastAnswer || w.next == front {
 		return 0, 0
 	}
 	a.ahead[w] = true
@@ -481,7 +521,7 @@ func (a *requester) advance(w *stream, off, n, kept int64) (from, to int64) {
 	if share < minShare {
 		return 0, 0
 	}
-	window := min(max(w.read, minReadAhead), maxReadAhead, share)
+	window := min(max(w.read, minReadAhead), maxReadAhead, share-w.abandon(share/2))
 	from, to = max(w.requested, w.next), min(w.next+window, w.end)
 	if to-from < window/2 && to < w.end {
 		return 0, 0
@@ -500,7 +540,7 @@ func (a *requester) endStream(w *stream) {
 // end is endStream. The caller holds mu.
 func (a *requester) end(w *stream) {
 	delete(a.ahead, w)
-	w.requested = 0
+	w.requested, w.behind = 0, nil
 	w.release(func(*run) bool { return true })
 }
 

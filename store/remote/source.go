@@ -558,7 +558,7 @@ func (o *object) asStreams(ranges []store.Range) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range joined(ranges, o.Size, -1) {
-		o.addStream(&stream{begin: r.Off, end: r.Off + r.Len, next: r.Off, read: maxReadAhead})
+		o.addStream(&stream{begin: r.Off, end: r.Off + r.Len, passage: passage{next: r.Off}, read: maxReadAhead})
 	}
 }
 
