@@ -21,6 +21,9 @@ var mistakes = []struct {
 	{"head nowhere.parquet", 1, "stoa ls . lists what is there"},
 	{"head no/where.parquet", 1, "stoa ls . lists what is there"},
 	{"cat empty", 2, "the directory is empty"},
+	{"head backup", 2, "--from kudu-backup"},
+	{"count backup", 2, "--from kudu-backup"},
+	{"head nest", 2, "lies in directories, such as nest/a"},
 	{"count try", 2, "name one: try#d_major, try/carbon#managed_del"},
 	{"cat try/kudu#nope", 2, "tables are d_major"},
 	{"cat try/flat.red#x", 2, "a RedFile has no tables"},
@@ -108,10 +111,18 @@ func TestMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if st := run(context.Background(), strings.Fields("convert -q --to kudu-backup -o backup try/kudu"),
+		strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}); st != 0 {
+		t.Fatalf("convert to a backup: got status %d, want 0", st)
+	}
+	if err := os.MkdirAll("nest/a/b", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	before := filesIn(t, "try")
 	for name, text := range map[string]string{"two/a.csv": "id\n1\n", "two/b.csv": "id\n2\n",
 		"k.csv": "id,name\n1,x\n2,y\n", "two.csv": "id,name\n1,x\n2,y\n", "k.zip": "PK\x03\x04....",
-		"zero.parquet": "", "words.txt": "hello", "full/a": "a"} {
+		"zero.parquet": "", "words.txt": "hello", "full/a": "a",
+		"nest/a/b/k.csv": "id\n1\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,11 @@ import (
 // Nothing says what is in a directory without a table.
 func Nothing(ctx context.Context, tree store.Tree, name string) string {
 	var entries, ours, ignored int
-	var first, old string
+	var first, old, dir string
+	if tree != nil && holdsBackup(ctx, tree, name, 2) {
+		return "the directory holds backups of Kudu's tables, and these are read only if asked for: --from kudu-backup"
+	}
+	from := tree
 	for entries == 0 && tree != nil { // a tree above may hide what runs of stoa have left
 		for info, err := range tree.List(ctx, name) {
 			if err != nil {
@@ -25,6 +29,8 @@ func Nothing(ctx context.Context, tree store.Tree, name string) string {
 				ours, first = ours+1, base
 			case Ignored(base):
 				ignored++
+			case info.Dir && dir == "" && HoldsFile(ctx, from, info.Name, 0):
+				dir = info.Name
 			}
 		}
 		inner, wraps := tree.(interface{ Unwrap() store.Tree })
@@ -43,5 +49,24 @@ func Nothing(ctx context.Context, tree store.Tree, name string) string {
 	case ours+ignored == entries:
 		return "the directory holds only files whose names begin with . or _, which are not read"
 	}
+	if dir != "" {
+		return "the directory is no table; what it holds lies in directories, such as " + dir
+	}
 	return "the directory holds no files that stoa knows"
+}
+
+// holdsBackup reports whether a directory is one of the backups of Kudu's own job, or has some so many levels below it.
+func holdsBackup(ctx context.Context, tree store.Tree, name string, levels int) bool {
+	if _, err := tree.Stat(ctx, path.Join(name, ".kudu-metadata.json")); err == nil {
+		return true
+	}
+	if levels == 0 {
+		return false
+	}
+	for info, err := range tree.List(ctx, name) {
+		if err == nil && info.Dir && !Ignored(info.Name) && holdsBackup(ctx, tree, info.Name, levels-1) {
+			return true
+		}
+	}
+	return false
 }
