@@ -163,6 +163,9 @@ func (it *Iterator) Next(ctx context.Context, n int) (arrow.Array, error) {
 func (it *Iterator) load(ctx context.Context) error {
 	it.Close()
 	p, err := it.c.Next(ctx)
+	if err == nil {
+		err = p.Lost
+	}
 	if err != nil {
 		return err
 	}

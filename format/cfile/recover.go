@@ -292,6 +292,9 @@ func (r *recovery) walk(w *columnfile.Walker) bool {
 		b := columnfile.DataBlock{Ptr: e.Ptr, First: -1, Rows: -1}
 		if w.Name == "posidx" {
 			c := columnfile.Chunk{F: r.f, Walk: w, N: 1 + n}
+			if v.gaps.positions {
+				c.N++
+			}
 			var err error
 			if b.First, b.Rows, err = c.Place(e); err != nil {
 				v.Blame("index", err, -1, -1)

@@ -311,7 +311,7 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 	if w.Name == "posidx" {
 		var err error
 		c := columnfile.Chunk{F: v.f, Walk: w, N: 2}
-		if len(v.blocks) == 0 {
+		if len(v.blocks) == 0 && !v.gaps.positions {
 			c.N = 1
 		}
 		if b.First, b.Rows, err = c.Place(e); err != nil {

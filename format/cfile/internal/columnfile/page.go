@@ -2,6 +2,7 @@ package columnfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -28,6 +29,7 @@ type Chunk struct {
 	Walk *Walker     // nil: there are no blocks, or they are in List
 	List []DataBlock // of a recovered file
 	N    int         // number of blocks read
+	at   int64       // row after the last block, with a positional index
 	cur  *DataBlock  // the block of the next page, if it has several
 	sub  int64       // row of the block at which the next page begins
 	err  error
@@ -85,9 +87,10 @@ func (f *File) statedRows() int64 {
 	return f.Footer.NumValues
 }
 
-// NewChunk returns the pages of rows, from the one with row rows.From on.
+// NewChunk returns the pages of rows, from the one with row rows.From on. The rows of a part of a positional index that
+// cannot be read are a page that is lost.
 func (f *File) NewChunk(ctx context.Context, rows vec.Range) (*Chunk, error) {
-	c := &Chunk{F: f, Rows: rows}
+	c := &Chunk{F: f, Rows: rows, at: max(0, rows.From)}
 	var err error
 	switch {
 	case f.Footer.PosIdx != nil:
@@ -96,8 +99,10 @@ func (f *File) NewChunk(ctx context.Context, rows vec.Range) (*Chunk, error) {
 			c.err = io.EOF
 			break
 		}
-		from := max(0, min(rows.From, math.MaxUint32))
-		err = c.Walk.seek(ctx, block.PositionKey(from), false)
+		if err = c.Walk.seek(ctx, block.PositionKey(min(c.at, math.MaxUint32)), false); err != nil {
+			c.cur, err = c.passOver(err)
+			c.N = 1
+		}
 	case f.Footer.ValIdx != nil:
 		c.Walk = f.Values()
 		err = c.Walk.First(ctx)
@@ -151,7 +156,7 @@ func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
 	w := c.Walk
 	if c.N > 1 {
 		if err := w.Next(ctx); err != nil {
-			return nil, err
+			return c.passOver(err)
 		}
 	}
 	if w.Eof {
@@ -159,18 +164,46 @@ func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
 	}
 	e, err := w.Current()
 	if err != nil {
-		return nil, err
+		return c.passOver(err)
 	}
 	b := &DataBlock{Ptr: e.Ptr, First: -1, Rows: -1}
 	if c.F.Footer.PosIdx != nil {
 		if b.First, b.Rows, err = c.Place(e); err != nil {
-			return nil, err
+			return c.passOver(err)
 		}
 		if b.First >= c.Rows.To {
 			return nil, io.EOF
 		}
 	}
-	return b, w.Block(e)
+	if err := w.Block(e); err != nil {
+		return c.passOver(err)
+	}
+	c.at = b.First + b.Rows
+	return b, nil
+}
+
+// passOver returns a lost block that stands for the entry of the index at which the walk stopped with the error lost:
+// its rows end where the next entry, or one above it, says that its own begin. It returns lost if that is not known.
+func (c *Chunk) passOver(lost error) (*DataBlock, error) {
+	var e *fault.Error
+	if !errors.As(lost, &e) || e.Class != fault.Corrupt || c.F.Footer.PosIdx == nil || len(c.Walk.Stack) == 0 {
+		return nil, lost
+	}
+	key, err := c.Walk.following()
+	if err != nil {
+		return nil, lost
+	}
+	end, ok := c.F.Footer.NumValues, true
+	if key != nil {
+		next := block.IndexEntry{Key: key}
+		end, ok = next.Ordinal()
+	}
+	if !ok || end <= c.at || end > c.F.Footer.NumValues {
+		return nil, lost
+	}
+	b := &DataBlock{First: c.at, Rows: end - c.at, Lost: lost}
+	c.at = end
+	return b, nil
 }
 
 // listed returns the next block of a recovered file that has some of the chunk's rows.

@@ -193,6 +193,7 @@ func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
 		l := w.Top()
 		if len(w.Stack) > 1 {
 			if err := w.sameKey(first); err != nil {
+				w.Stack = w.Stack[:len(w.Stack)-1]
 				return err
 			}
 		}
@@ -233,7 +234,8 @@ func (w *Walker) search(l *level, key []byte, strict bool) error {
 	return nil
 }
 
-// Next moves to the next leaf entry; after the last it sets Eof.
+// Next moves to the next leaf entry; after the last it sets Eof. After an error it is at the entry, of a leaf or above,
+// that cannot be followed, and may go on.
 func (w *Walker) Next(ctx context.Context) error {
 	for len(w.Stack) > 0 {
 		l := w.Top()
@@ -258,6 +260,7 @@ func (w *Walker) descend(ctx context.Context) error {
 			return err
 		}
 		if err := w.sameKey(e.Key); err != nil {
+			w.Stack = w.Stack[:len(w.Stack)-1]
 			return err
 		}
 	}

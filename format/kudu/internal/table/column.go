@@ -75,6 +75,7 @@ type columnChunk struct {
 	places       []fs.Place // places of the block that is read and of its twins
 
 	pages format.Chunk // lists the pages; differs from Chunk after a damaged index was found
+	gap   *filledChunk // the rows, before the next of pages, that no index places
 	rest  []fs.Place   // twins whose indexes have not been tried
 	rows  vec.Range    // rows whose pages have not been returned yet
 }
@@ -114,10 +115,18 @@ func (x *columnChunk) checkDict(ctx context.Context) error {
 	return x.Decode(&t, v)
 }
 
-// Next returns the next page. If the index is damaged, it continues with the index of a twin.
+// Next returns the next page. If the index is damaged, it continues with the index of a twin; the rows that no index
+// places may be found elsewhere.
 func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
+	if x.gap != nil {
+		if p, err := x.gap.Next(ctx); err == nil {
+			p.Own, x.rows.From = filledPage{x.gap.why}, p.First+p.Rows
+			return p, nil
+		}
+		x.gap = nil
+	}
 	p, err := x.pages.Next(ctx)
-	for err != nil && Damaged(err) && len(x.rest) > 0 {
+	for damagedPage(p, err) && len(x.rest) > 0 {
 		at := x.rest[0]
 		x.rest = x.rest[1:]
 		r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, at.At.Object, at.At.End()}, at.At,
@@ -129,9 +138,13 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 		if bad != nil {
 			continue
 		}
-		if q, bad := inner.Next(ctx); bad == nil || bad == io.EOF {
+		if q, bad := inner.Next(ctx); bad == io.EOF || bad == nil && q.Lost == nil {
 			x.pages, p, err = inner, q, bad
 		}
+	}
+	if err == nil && p.Lost != nil && x.t.mayFill(x.set, x.col) {
+		x.gap = &filledChunk{x.t, x.set, x.col, p.Lost, vec.Range{From: p.First, To: p.First + p.Rows}}
+		return x.Next(ctx)
 	}
 	// in recovery: the pages found end before the rowset does
 	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows {
@@ -147,8 +160,19 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
+// filledPage marks a page whose cells are looked for elsewhere, as the block's index is damaged for the reason why.
+type filledPage struct{ why error }
+
+// damagedPage reports whether a column's index has damage where it should list the next page.
+func damagedPage(p format.Page, err error) bool {
+	return err != nil && Damaged(err) || err == nil && p.Lost != nil && Damaged(p.Lost)
+}
+
 // Decode decodes a page, or a twin's page if it is damaged. A NULL in a column that is not nullable is damage.
 func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if g, ok := t.Page.Own.(filledPage); ok {
+		return x.t.fill(x.set, x.col, t.Page.First, t.N, dst, g.why)
+	}
 	nulls, mark := dst.Nulls(), dst.Mark()
 	if err := x.Chunk.Decode(t, dst); err != nil {
 		if !Damaged(err) {

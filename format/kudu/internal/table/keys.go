@@ -186,7 +186,7 @@ func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 			switch {
 			case bad == io.EOF && at == all.To:
 				return out
-			case bad != nil || p.First != at || p.Rows <= 0 || p.First+p.Rows > all.To:
+			case bad != nil || p.Lost != nil || p.First != at || p.Rows <= 0 || p.First+p.Rows > all.To:
 				err = io.ErrUnexpectedEOF
 			default:
 				at += p.Rows
