@@ -13,6 +13,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format/kudu"
+	"stoa/internal/kudugen"
 	"stoa/region"
 	"stoa/store"
 )
@@ -104,23 +105,7 @@ func TestCorpusFillByKey(t *testing.T) {
 	f, tablets := layout(t, store.NewMemory(one))
 	_, others := layout(t, store.NewMemory(two))
 	for _, table := range []string{"d_raw", "d_major", "ck", "d_alter", "key_all"} {
-		find := func(ts []*kudu.Tablet) *kudu.Tablet {
-			return ts[slices.IndexFunc(ts, func(tb *kudu.Tablet) bool { return tb.Table == table })]
-		}
-		tb, other := find(tablets), find(others)
-		files := map[string][]byte{}
-		for name, b := range one {
-			files["a/"+name] = b
-		}
-		for name, b := range two {
-			files["b/"+name] = b
-		}
-		delete(files, "b/"+other.Object)
-		// A bloom file of b is missing, so that a is read.
-		bloom := func(id uint64) string { return string(binary.LittleEndian.AppendUint64(nil, id)) }
-		files["b/"+filepath.Dir(other.Object)+"/"+tb.ID] = kudu.Renamed(two[other.Object],
-			map[string]string{other.ID: tb.ID, other.TableID: tb.TableID,
-				bloom(other.RowSets[0].Bloom.ID): bloom(1 << 40)})
+		tb, files := twoServers(one, two, tablets, others, table)
 		n := 0
 		blocks := blocksOf(t, f, tablets, table)
 		for _, column := range slices.Sorted(maps.Keys(blocks)) {
@@ -173,6 +158,95 @@ func TestCorpusFillByKey(t *testing.T) {
 				table, damaged, sound)
 		}
 	}
+}
+
+// twoServers returns the files of two servers, a/ and b/, that hold the same table and flushed it independently, and
+// the tablet of a. A bloom file of b is missing, so that a is read.
+func twoServers(one, two map[string][]byte, tablets, others []*kudu.Tablet, table string) (*kudu.Tablet,
+	map[string][]byte) {
+	find := func(ts []*kudu.Tablet) *kudu.Tablet {
+		return ts[slices.IndexFunc(ts, func(tb *kudu.Tablet) bool { return tb.Table == table })]
+	}
+	tb, other := find(tablets), find(others)
+	files := map[string][]byte{}
+	for name, b := range one {
+		files["a/"+name] = b
+	}
+	for name, b := range two {
+		files["b/"+name] = b
+	}
+	delete(files, "b/"+other.Object)
+	bloom := func(id uint64) string { return string(binary.LittleEndian.AppendUint64(nil, id)) }
+	files["b/"+filepath.Dir(other.Object)+"/"+tb.ID] = kudu.Renamed(two[other.Object],
+		map[string]string{other.ID: tb.ID, other.TableID: tb.TableID,
+			bloom(other.RowSets[0].Bloom.ID): bloom(1 << 40)})
+	return tb, files
+}
+
+// TestCorpusIndexLeaf damages one leaf of the positional index of a column. Only the rows of its blocks are lost; if a
+// copy of the server, or another server with the same rows, has them, none is.
+func TestCorpusIndexLeaf(t *testing.T) {
+	dir := corpus(t)
+	one, two := load(t, filepath.Join(dir, "fs_file")), load(t, filepath.Join(dir, "fs_log"))
+	f, tablets := layout(t, store.NewMemory(one))
+	_, others := layout(t, store.NewMemory(two))
+	leaves := 0
+	for _, at := range blocksOf(t, f, tablets, "btree")["w"] {
+		l, err := kudugen.Walk(one[at.Object][at.Off:at.End()])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var nodes []kudugen.Block // the root is the last
+		for _, b := range l.Blocks {
+			if b.Kind == "posidx" {
+				nodes = append(nodes, b)
+			}
+		}
+		bad := func(b kudugen.Block) []byte { return flipped(one[at.Object], at.Off+b.Off+b.Len/2) }
+		gone := 0
+		for i, b := range nodes[:len(nodes)-1] {
+			leaves++
+			files := maps.Clone(one)
+			files[at.Object] = bad(b)
+			skip := stoa.ScanSpec{Damaged: stoa.SkipRows}
+			rows, lost, err := readAll(t, store.NewMemory(files), "#btree", nil, skip)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := len(missing(t, rows, expected(t, dir, "btree", "final")))
+			if gone += n; n == 0 || int64(n) != lostRows(t, lost) {
+				t.Errorf("leaf %d: %d rows are missing: %+v", i, n, lost)
+			}
+
+			for name, b := range one { // a copy, in which another leaf is damaged
+				files["copy/"+name] = b
+				files["own/"+name] = b
+				delete(files, name)
+			}
+			files["own/"+at.Object], files["copy/"+at.Object] = bad(b), bad(nodes[(i+1)%(len(nodes)-1)])
+			wholeTable(t, files, "#btree", final(t, dir, "btree"))
+
+			tb, files := twoServers(one, two, tablets, others, "btree")
+			files["a/"+at.Object] = bad(b)
+			wholeTable(t, files, "#"+tb.TableID, final(t, dir, "btree"))
+		}
+		if all := len(final(t, dir, "btree")); gone != all {
+			t.Errorf("the leaves cost %d rows of %d", gone, all)
+		}
+	}
+	if leaves < 2 {
+		t.Errorf("only %d leaves", leaves)
+	}
+}
+
+// wholeTable checks that a table is read without a loss.
+func wholeTable(t *testing.T, files map[string][]byte, uri string, want []string) {
+	t.Helper()
+	rows, lost, err := readAll(t, store.NewMemory(files), uri, nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
+	if err != nil || len(lost) > 0 {
+		t.Fatalf("%v: %d losses: %+v", err, len(lost), lost)
+	}
+	compare(t, rows, want)
 }
 
 // TestCorpusLatestReplica: the replica with the latest operation is read, whatever blocks it lacks. A log that ends

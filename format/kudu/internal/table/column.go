@@ -76,14 +76,15 @@ type columnChunk struct {
 
 	pages format.Chunk // lists the pages; differs from Chunk after a damaged index was found
 	gap   *filledChunk // the rows, before the next of pages, that no index places
-	rest  []fs.Place   // twins whose indexes have not been tried
 	rows  vec.Range    // rows whose pages have not been returned yet
+
+	listed int // place whose index pages is
 }
 
 func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.BlockRef, places []fs.Place,
 	rows vec.Range) *columnChunk {
 	return &columnChunk{Chunk: inner, t: t, column: &t.Stored.Columns[col], set: s, col: col, block: b,
-		places: places, pages: inner, rest: places[1:], rows: rows}
+		places: places, pages: inner, rows: rows}
 }
 
 // checkDict returns why the column's dictionary cannot be read, neither here nor in a twin: then the cells of no page
@@ -126,21 +127,8 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 		x.gap = nil
 	}
 	p, err := x.pages.Next(ctx)
-	for damagedPage(p, err) && len(x.rest) > 0 {
-		at := x.rest[0]
-		x.rest = x.rest[1:]
-		r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, at.At.Object, at.At.End()}, at.At,
-			x.t.cfileOptions())
-		if bad != nil {
-			continue
-		}
-		inner, bad := r.Chunk(ctx, x.rows)
-		if bad != nil {
-			continue
-		}
-		if q, bad := inner.Next(ctx); bad == io.EOF || bad == nil && q.Lost == nil {
-			x.pages, p, err = inner, q, bad
-		}
+	if damagedPage(p, err) {
+		p, err = x.nextOfTwin(ctx, p, err)
 	}
 	if err == nil && p.Lost != nil && x.t.mayFill(x.set, x.col) {
 		x.gap = &filledChunk{x.t, x.set, x.col, p.Lost, vec.Range{From: p.First, To: p.First + p.Rows}}
@@ -156,6 +144,33 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	}
 	if err == nil && p.First >= 0 && p.Rows >= 0 {
 		x.rows.From = p.First + p.Rows
+	}
+	return p, err
+}
+
+// nextOfTwin returns the next page by the index of a twin in which it is not damaged, and goes on with that index. If
+// there is none, it returns p and err, or a page of a twin that loses only a part of the rows.
+func (x *columnChunk) nextOfTwin(ctx context.Context, p format.Page, err error) (format.Page, error) {
+	for i := range x.places {
+		if i == x.listed {
+			continue
+		}
+		at := x.places[i].At
+		r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, at.Object, at.End()}, at, x.t.cfileOptions())
+		if bad != nil {
+			continue
+		}
+		inner, bad := r.Chunk(ctx, x.rows)
+		if bad != nil {
+			continue
+		}
+		q, bad := inner.Next(ctx)
+		if whole := !damagedPage(q, bad); whole || bad == nil && err != nil {
+			x.pages, x.listed, p, err = inner, i, q, bad
+			if whole {
+				break
+			}
+		}
 	}
 	return p, err
 }
