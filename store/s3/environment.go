@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -73,18 +72,19 @@ func credentialsOf() (*credentials.Credentials, error) {
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
 	}
 	file := &credentials.FileAWSCredentials{}
-	providers := []credentials.Provider{&credentials.EnvAWS{}, file}
 	if named := os.Getenv("AWS_PROFILE"); named != "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" {
 		if v, err := file.RetrieveWithCredContext(&credentials.CredContext{Client: http.DefaultClient}); err != nil ||
 			v.AccessKeyID == "" {
 			return nil, fmt.Errorf("expected credentials in the profile %s, found none", named)
 		}
 	}
-	if !isTrue("AWS_EC2_METADATA_DISABLED") {
-		providers = append(providers, &credentials.IAM{Client: &http.Client{Timeout: 2 * time.Second,
-			Transport: http.DefaultTransport}})
+	c := &chain{all: []credentials.Provider{&credentials.EnvAWS{}, file}}
+	if role, configured := roleOf(); role != nil {
+		if c.all = append(c.all, role); configured {
+			c.role = role
+		}
 	}
-	return credentials.NewChainCredentials(providers), nil
+	return credentials.New(c), nil
 }
 
 // profileOf returns the settings of the profile in the configuration file, or nil.
