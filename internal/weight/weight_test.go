@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 const library = `package main
 
 import (
+	"encoding/json"
 	"context"
 	"os"
 
@@ -31,10 +33,11 @@ func main() {
 
 // linked builds a stripped program with tags into dir and returns its size in bytes, and the linker's list of
 // dependencies.
-func linked(t *testing.T, dir, what, tags string) (size int64, needs string) {
+func linked(t *testing.T, dir, what, tags string, more ...string) (size int64, needs string) {
 	t.Helper()
 	program := filepath.Join(dir, "program")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags="+tags, "-ldflags=-s -w -dumpdep", "-o", program, what)
+	args := append([]string{"build", "-trimpath", "-tags=" + tags, "-ldflags=-s -w -dumpdep", "-o", program}, more...)
+	cmd := exec.Command("go", append(args, what)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -45,6 +48,53 @@ func linked(t *testing.T, dir, what, tags string) (size int64, needs string) {
 		t.Fatal(err)
 	}
 	return info.Size(), string(out)
+}
+
+// TestClients checks that the clients of S3 and HDFS cost the command at most 6 MB: it is linked with and without them.
+func TestClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links two programs")
+	}
+	dir := t.TempDir()
+	names, err := filepath.Abs("../../cmd/stoa/internal/catalogue/formats.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var without strings.Builder
+	left := 0
+	for line := range strings.Lines(string(code)) {
+		if strings.Contains(line, `_ "stoa/store/s3"`) || strings.Contains(line, `_ "stoa/store/hdfs"`) {
+			left++
+			continue
+		}
+		without.WriteString(line)
+	}
+	if left != 2 {
+		t.Fatalf("%s imports %d of the two clients", names, left)
+	}
+	other, overlay := filepath.Join(dir, "formats.go"), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{names: other}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{other: []byte(without.String()), overlay: replace} {
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with, _ := linked(t, dir, "stoa/cmd/stoa", "")
+	alone, needs := linked(t, dir, "stoa/cmd/stoa", "", "-overlay="+overlay)
+	if strings.Contains(needs, "minio-go") || strings.Contains(needs, "colinmarc/hdfs") {
+		t.Error("something else links a client")
+	}
+	t.Logf("the clients of S3 and HDFS: %.2f of %.2f MB", float64(with-alone)/1e6, float64(with)/1e6)
+	if with-alone > 6e6 || with == alone {
+		t.Errorf("the clients of S3 and HDFS cost %d bytes", with-alone)
+	}
 }
 
 // TestWeight checks the maximum size of the stripped programs in bytes, for the command also with the release's tags.
