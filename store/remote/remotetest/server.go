@@ -233,15 +233,19 @@ func (w noRanges) WriteHeader(status int) {
 type Faults struct {
 	Share   float64       // fraction of requests, 0 to 1, that fail in some way
 	Latency time.Duration // of each request
-	Kinds   []string      // "500", "503", "429", "reset", "cut", "lost"; nil: all of them but the last
-	Dead    atomic.Bool   // no request is answered any more
-	DieAt   atomic.Int64  // from this request on, counted since the first one, none is answered; 0: never
-	seen    atomic.Int64
-	Failed  atomic.Int64
+	// Kinds are "500", "503", "429", "reset", "cut", and those of Odd; "lost"
+	Kinds  []string
+	Dead   atomic.Bool  // no request is answered any more
+	DieAt  atomic.Int64 // from this request on, counted since the first one, none is answered; 0: never
+	seen   atomic.Int64
+	Failed atomic.Int64
 
 	mu  sync.Mutex
 	rnd *rand.Rand
 }
+
+// Odd are kinds of answers with another range than was requested, and one that is no object at all.
+var Odd = []string{"whole", "short", "long", "shifted", "page"}
 
 // Seen returns how many requests there were.
 func (f *Faults) Seen() int64 { return f.seen.Load() }
@@ -289,8 +293,41 @@ func (f *Faults) On(h http.Handler) http.Handler {
 		case "cut":
 			h.ServeHTTP(&cut{ResponseWriter: w, share: at, left: -1}, r)
 			panic(http.ErrAbortHandler)
+		default:
+			odd(w, r, h, kind, at)
 		}
 	})
+}
+
+// odd answers with another range than was requested, of which the headers tell the truth, or with a page that no store
+// sent.
+func odd(w http.ResponseWriter, r *http.Request, h http.Handler, kind string, at float64) {
+	var from, to int64
+	_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to)
+	if err != nil || r.Method != http.MethodGet {
+		h.ServeHTTP(w, r)
+		return
+	}
+	n := to - from + 1
+	part := int64(at * float64(n))
+	switch kind {
+	case "whole":
+		r.Header.Del("Range")
+		h.ServeHTTP(noRanges{w}, r)
+		return
+	case "page":
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<html>You have to log in.</html>")
+		return
+	case "short":
+		to = from + part
+	case "long":
+		to += part + 1
+	case "shifted":
+		from = max(from-part-1, 0)
+	}
+	r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to))
+	h.ServeHTTP(w, r)
 }
 
 // unheard drops an answer.
