@@ -174,3 +174,34 @@ func TestDeltasNeedColumnIDs(t *testing.T) {
 		t.Errorf("%d, %d: %+v", dead, cells, found)
 	}
 }
+
+// TestLogIsNotApplied: what only the log of a tablet without a superblock has is not in its rows, and that is an error
+// that names the tablet. If every flushed row is there and the log has nothing more, there is none.
+func TestLogIsNotApplied(t *testing.T) {
+	dir := corpus(t)
+	files := kudu.Unpack(t, filepath.Join(dir, "fs_log", "full_with_wal.tar.zst"))
+	_, tablets := layout(t, store.NewMemory(files))
+	files["schema.json"] = schemaFile(t, openedIn(t, store.NewMemory(files), "#d_raw", nil).Schema())
+	for _, tb := range tablets {
+		if tb.Table != "d_wal" {
+			continue
+		}
+		delete(files, tb.Object)
+		got, found := carved(t, files)
+		if slices.Sort(got); slices.Equal(got, expected(t, dir, "d_wal", "final")) {
+			t.Fatal("the log changes no row: the test shows nothing")
+		}
+		want := slices.Sorted(slices.Values(expected(t, dir, "d_wal", "p4")))
+		if !slices.Equal(got, want) || !reported(found, "kudu.carve.log", tb.ID) {
+			t.Errorf("%+v", found)
+		}
+		for name := range files {
+			if strings.Contains(name, tb.ID) && strings.Contains(name, "wal-") {
+				delete(files, name)
+			}
+		}
+		if _, found := carved(t, files); reported(found, "kudu.carve.log", "") {
+			t.Errorf("without a log: %+v", found)
+		}
+	}
+}
