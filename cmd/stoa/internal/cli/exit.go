@@ -228,7 +228,7 @@ func hint(cmd *cobra.Command, err error) string {
 		return "read it again when nothing writes to it"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" &&
 		!strings.Contains(err.Error(), ": pass ") && !strings.Contains(err.Error(), ", pass "):
-		return "stoa verify says more"
+		return "stoa describe shows the parts that can be made out; stoa verify lists the damage"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
 		return "--source-opt passes one, as in --source-opt type=int32; stoa formats NAME explains all of a format"
 	case errors.Is(err, fault.Corrupt) && opening:
