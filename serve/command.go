@@ -261,16 +261,18 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", base+"."+form))
 	s.stream(w, r, kind, func(ctx context.Context, out io.Writer) {
 		notes := &Bounded{Most: maxNotes}
-		lazy := &begun{Writer: out}
-		status := s.Command(ctx, s.tree, s.holding(append(args, "--", name)), lazy, notes)
+		late := &held{Writer: out}
+		status := s.Command(ctx, s.tree, s.holding(append(args, "--", name)), late, notes)
 		switch {
 		case status == 0:
+			late.send()
 			return
-		case status == damageStatus && around != "" && lazy.any:
+		case status == damageStatus && around != "" && (late.sent || len(late.first) > 0):
+			late.send()
 			lines := linesOf(notes)
 			w.Header().Set(lostTrailer, cut([]byte(lines[len(lines)-1])))
 			return
-		case lazy.any:
+		case late.sent:
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Del("Trailer")
@@ -285,15 +287,32 @@ const (
 	lostTrailer  = "Stoa-Lost"
 )
 
-// begun is a writer that knows whether anything was written.
-type begun struct {
+// held keeps the beginning of an export, so that one that fails early can be refused with the reason.
+type held struct {
 	io.Writer
-	any bool
+	first []byte
+	sent  bool
 }
 
-func (b *begun) Write(p []byte) (int, error) {
-	b.any = b.any || len(p) > 0
-	return b.Writer.Write(p)
+const maxHeld = 256 << 10
+
+func (h *held) Write(p []byte) (int, error) {
+	if !h.sent && len(h.first)+len(p) <= maxHeld {
+		h.first = append(h.first, p...)
+		return len(p), nil
+	}
+	if err := h.send(); err != nil {
+		return 0, err
+	}
+	return h.Writer.Write(p)
+}
+
+// send sends what is kept.
+func (h *held) send() error {
+	h.sent = true
+	_, err := h.Writer.Write(h.first)
+	h.first = nil
+	return err
 }
 
 // safe returns a name without characters that have a meaning in names of files or headers.

@@ -40,6 +40,8 @@ type losses struct {
 	rows vec.Range       // those that are asked about; zero: all
 	docs []lossDoc
 	more bool // there were more than maxLosses
+	// unplaced is how many positions whole rows have at most whose positions are not known.
+	unplaced int64
 }
 
 // doc returns what was collected, and what was noticed in the table.
@@ -81,7 +83,9 @@ func (l *losses) add(x region.Loss) {
 		}
 	}
 	d.Where = whereOf(x)
-	l.put(d)
+	if l.put(d) && d.Column == "" {
+		l.unplaced += max(1, x.Rows[1]-max(0, x.Rows[0]))
+	}
 }
 
 // between returns the positions of the n rows of a window that came out, although whole rows are lost; nil: which ones
@@ -104,23 +108,24 @@ func (l *losses) between(window vec.Range, n int64) (at []int64) {
 }
 
 // put adds a document, unless it says what another one does. Adjacent rows that are lost for one reason are one loss.
-func (l *losses) put(d lossDoc) {
+func (l *losses) put(d lossDoc) (news bool) {
 	if n := len(l.docs); n > 0 {
 		last := &l.docs[n-1]
 		if same := last.Column == d.Column && last.Error == d.Error; same && d.From != nil && last.To != nil &&
 			*last.From <= *d.From && *d.From <= *last.To {
 			to := max(*last.To, *d.To)
 			last.To = &to
-			return
+			return true
 		} else if same && d.From == nil && last.From == nil && last.Where == d.Where {
-			return
+			return false
 		}
 	}
 	if len(l.docs) == maxLosses {
 		l.more = true
-		return
+		return true
 	}
 	l.docs = append(l.docs, d)
+	return true
 }
 
 // whereOf says which stored rows of what are lost.

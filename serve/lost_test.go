@@ -107,6 +107,12 @@ func (l *lossOf) unplaced() bool {
 	return l.LostMore || len(l.Noticed) > 0
 }
 
+// alteredOf says how many cells of a column are not shown as they are.
+type alteredOf struct {
+	Column string
+	Cells  int64
+}
+
 type windowOf struct {
 	Columns    []struct{ Name string }
 	Total      *int64
@@ -114,6 +120,7 @@ type windowOf struct {
 	End        bool
 	Rows       [][]*string
 	At         []int64
+	Altered    []alteredOf
 	Recovered  bool // its rows are those that recovery found: their positions are not those of the whole table
 	lossOf
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/internal/fit"
 	"stoa/internal/sorted"
 	"stoa/pred"
 	"stoa/store"
@@ -27,6 +28,8 @@ type readsResult struct {
 	Ended   bool       `json:"ended"` // false: it took too long, and was stopped
 	Files   []fileRead `json:"files"`
 	Cut     bool       `json:"cut,omitempty"` // more files were read
+	// Altered has the columns with strings that are not UTF-8, which text cannot hold.
+	Altered []alteredDoc `json:"altered,omitempty"`
 	lostDoc
 }
 
@@ -83,6 +86,9 @@ func (s *Server) readsDoc(ctx context.Context, q query) (any, error) {
 			return nil, err
 		}
 		r.Rows += b.NumRows()
+		for k, c := range b.Columns() {
+			r.Altered = alter(r.Altered, b.ColumnName(k), fit.Invalid(c), c.Len())
+		}
 	}
 	r.Seconds, r.lostDoc = time.Since(begin).Seconds(), lost.doc(t)
 	s.gather(context.WithoutCancel(ctx), r, counter.Reads(), opened)

@@ -14,6 +14,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/internal/cells"
+	"stoa/internal/fit"
 	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
@@ -41,14 +42,11 @@ func (o *opened) count(ctx context.Context) error {
 	n, err := o.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells, Memory: 64 << 20, Lost: lost.add})
 	if err == nil {
 		for _, d := range lost.docs {
-			switch { // rows that did not come out have positions, too
-			case d.Column != "":
-			case d.From != nil:
+			if d.Column == "" && d.From != nil { // rows that did not come out have positions, too
 				n += *d.To - *d.From
-			default:
-				n++ // one at least
 			}
 		}
+		n += lost.unplaced
 		o.counted.Store(lost)
 		o.known.Store(n)
 	}
@@ -151,10 +149,19 @@ type rowsResult struct {
 	Rows      [][]*string `json:"rows"`
 	At        []int64     `json:"at,omitempty"`
 	Recovered bool        `json:"recovered,omitempty"`
+	// Altered has the columns with strings that are not UTF-8: JSON cannot hold them, and U+FFFD stands for each byte
+	// that is none.
+	Altered []alteredDoc `json:"altered,omitempty"`
 	lostDoc
 
 	bytes int
 	lost  *losses
+}
+
+// alteredDoc says how many cells of a column are not shown as they are.
+type alteredDoc struct {
+	Column string `json:"column"`
+	Cells  int64  `json:"cells"`
 }
 
 type columnDoc struct {
@@ -235,8 +242,10 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 // it is not whole, and adds none.
 func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int64, r *rowsResult) (whole bool,
 	err error) {
-	if r.Next >= t.rows() { // nothing is read, but the table may have changed since it was opened
-		_, err := t.Count(ctx, stoa.ScanSpec{Rows: vec.Range{From: r.Next, To: r.Next + 1}, Damaged: stoa.NullCells})
+	if r.Next >= t.rows() { // nothing is read, but the table may have changed since it was opened, or lack whole files
+		after := vec.Range{From: r.Next, To: r.Next + 1}
+		r.lost.rows = after
+		_, err := t.Count(ctx, stoa.ScanSpec{Rows: after, Damaged: stoa.NullCells, Lost: r.lost.add})
 		r.End = true
 		return true, err
 	}
@@ -244,7 +253,7 @@ func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int6
 		Damaged: stoa.NullCells, Memory: 64 << 20, Batch: 4096}
 	lost := &losses{at: t.at, rows: spec.Rows, docs: slices.Clone(r.lost.docs), more: r.lost.more}
 	spec.Lost = lost.add
-	before, bytes, full := len(r.Rows), r.bytes, false
+	before, bytes, altered, full := len(r.Rows), r.bytes, slices.Clone(r.Altered), false
 	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {
 			return false, err
@@ -254,7 +263,7 @@ func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int6
 		}
 	}
 	if look.filter != nil && full && width > 1 {
-		r.Rows, r.bytes = r.Rows[:before], bytes
+		r.Rows, r.bytes, r.Altered = r.Rows[:before], bytes, altered
 		return false, nil
 	}
 	r.lost = lost
@@ -278,8 +287,9 @@ func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int6
 func (r *rowsResult) add(b arrow.RecordBatch, look rowLook) bool {
 	var buf []byte
 	nulls := make([]func(int) bool, b.NumCols()) // also those of types without a bitmap of nulls
+	invalid := make([]func(int) bool, b.NumCols())
 	for k, c := range b.Columns() {
-		nulls[k] = cells.Nulls(c)
+		nulls[k], invalid[k] = cells.Nulls(c), fit.Invalid(c)
 	}
 	for i := range int(b.NumRows()) {
 		if r.bytes >= maxBytes || len(r.Rows) >= maxRows+int(look.n) {
@@ -295,6 +305,9 @@ func (r *rowsResult) add(b arrow.RecordBatch, look rowLook) bool {
 			} else {
 				buf = cells.AppendCell(buf[:0], c, i)
 			}
+			if invalid[k] != nil && invalid[k](i) {
+				r.Altered = alterBy(r.Altered, b.ColumnName(k), 1)
+			}
 			text := cut(buf)
 			r.bytes += len(text) + 16
 			row[k] = &text
@@ -302,6 +315,33 @@ func (r *rowsResult) add(b arrow.RecordBatch, look rowLook) bool {
 		r.Rows = append(r.Rows, row)
 	}
 	return true
+}
+
+// alter adds the cells of a column, of n, that invalid says are not UTF-8.
+func alter(docs []alteredDoc, column string, invalid func(int) bool, n int) []alteredDoc {
+	if invalid == nil {
+		return docs
+	}
+	cells := int64(0)
+	for i := range n {
+		if invalid(i) {
+			cells++
+		}
+	}
+	return alterBy(docs, column, cells)
+}
+
+// alterBy adds so many cells of a column.
+func alterBy(docs []alteredDoc, column string, cells int64) []alteredDoc {
+	k := slices.IndexFunc(docs, func(d alteredDoc) bool { return d.Column == column })
+	switch {
+	case cells == 0:
+		return docs
+	case k < 0:
+		return append(docs, alteredDoc{column, cells})
+	}
+	docs[k].Cells += cells
+	return docs
 }
 
 // cut returns a cell as text, shortened if it is too long.

@@ -17,6 +17,7 @@ import (
 	"stoa"
 	"stoa/internal/cells"
 	"stoa/internal/extremes"
+	"stoa/internal/fit"
 	"stoa/internal/sorted"
 	"stoa/pred"
 	"stoa/store"
@@ -44,6 +45,9 @@ type valuesResult struct {
 	Ended  bool   `json:"ended"` // these are all that can be read
 	Total  *int64 `json:"total"` // also of rows that cannot be read
 	Nulls  int64  `json:"nulls"` // also cells that could not be read
+	// Altered is how many cells have strings that are not UTF-8. As values they are what they are; U+FFFD is shown for
+	// each byte that is none.
+	Altered int64 `json:"altered,omitempty"`
 	lostDoc
 	// Distinct values; DistinctMore: there are more, and Top is of those that were seen first.
 	Distinct     int        `json:"distinct"`
@@ -172,7 +176,7 @@ type valueCounter struct {
 
 func (v *valueCounter) add(c arrow.Array) {
 	values, where := plainOf(c)
-	number, length, null := numbersOf(values), lengthsOf(values), cells.Nulls(c)
+	number, length, null, invalid := numbersOf(values), lengthsOf(values), cells.Nulls(c), fit.Invalid(c)
 	v.text = length != nil
 	size, what := number, "value"
 	if length != nil {
@@ -193,6 +197,9 @@ func (v *valueCounter) add(c arrow.Array) {
 		if null != nil && null(i) {
 			v.r.Nulls++
 			continue
+		}
+		if invalid != nil && invalid(i) {
+			v.r.Altered++
 		}
 		buf = cells.AppendCell(buf[:0], c, i)
 		v.count(buf)

@@ -96,6 +96,14 @@ func (f *Fitter) Findings() (out []region.Finding) {
 	return out
 }
 
+// Invalid returns a function that reports whether a string within value i of c is not UTF-8; nil if none is.
+func Invalid(c arrow.Array) func(i int) bool {
+	if !hasStrings(c.DataType()) || !invalidUTF8(c) {
+		return nil
+	}
+	return func(i int) bool { return rowInvalidUTF8(c, i) }
+}
+
 func hasStrings(t arrow.DataType) bool {
 	t = coerce.Storage(t)
 	switch t.ID() {

@@ -104,6 +104,10 @@
         all.length > 10 || noticed.length > 10 || r.lost_more ? h('li', {}, '… and ' + (r.lost_more ? 'very many' : S.num(Math.max(0, all.length - 10) + Math.max(0, noticed.length - 10))) + ' more') : null));
   };
 
+  // altered tells in which columns there are strings that are not shown, or saved, as they are; null: in none.
+  S.altered = (columns) => (!columns || !columns.length ? null : h('p', { class: 'bad' }, 'Not all strings of ' + columns.slice(0, 10).map((c) => 'column ' + c).join(', ') +
+    (columns.length > 10 ? ' and others' : '') + ' are UTF-8: \uFFFD stands for each byte that is none.'));
+
   // said shows what a command printed besides its document, and the line by which a person gets the same.
   S.said = function (result) {
     if (!result.command) return null;

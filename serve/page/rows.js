@@ -69,8 +69,9 @@
     S.clear(v.error, h('p', { class: 'wait' }, 'Looking for what the file lacks…'));
     try {
       const r = await S.ask('reads', { name: q.name, at: q.at, where: q.where }, v.signal);
+      const altered = S.altered((r.altered || []).map((a) => a.column));
       S.clear(v.error, S.lost(r, q.damaged === 'skip-rows' ? 'The file is without the rows of which a cell is lost.' : 'The file has null for the cells that are lost.') ||
-        h('p', {}, 'Nothing is lost.'), r.ended ? null : h('p', { class: 'bad' }, 'There may be more: this took too long, and was stopped.'));
+        (altered ? null : h('p', {}, 'Nothing is lost.')), altered, r.ended ? null : h('p', { class: 'bad' }, 'There may be more: this took too long, and was stopped.'));
     } catch (err) {
       if (!v.signal.aborted) S.clear(v.error, S.problem(err));
     }
@@ -104,6 +105,7 @@
     v.lost = [];
     v.lostMore = false;
     v.noticed = [];
+    v.altered = new Set();
     try {
       const first = await S.ask('rows', { name: v.name, at: v.moment, where: v.where, raw: v.raw, from: v.where ? 0 : Math.max(0, row - row % windowRows), n: windowRows }, v.signal);
       v.columns = first.columns;
@@ -145,8 +147,9 @@
     v.lost.push(...(r.lost || []).filter((l) => !known.has(JSON.stringify(l))));
     v.lostMore = v.lostMore || r.lost_more;
     v.noticed = r.noticed || v.noticed;
+    for (const a of r.altered || []) v.altered.add(a.column);
     const told = S.lost({ lost: v.lost, lost_more: v.lostMore, noticed: v.noticed }, v.where ? 'Rows of which the filter needs a lost cell are not among these.' : 'What cannot be read is marked.');
-    S.clear(v.note, r.recovered ? h('p', { class: 'bad' }, 'Damaged: this is what recovery finds.') : null, told);
+    S.clear(v.note, r.recovered ? h('p', { class: 'bad' }, 'Damaged: this is what recovery finds.') : null, told, S.altered([...v.altered]));
   }
 
   // list shows rows one after the other and gets more when its end comes into view.

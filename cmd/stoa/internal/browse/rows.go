@@ -35,6 +35,10 @@ type rowsAnswer struct {
 	LostMore  bool     `json:"lost_more"`
 	Noticed   []string `json:"noticed"`
 	Recovered bool     `json:"recovered"`
+	Altered   []struct {
+		Column string `json:"column"`
+		Cells  int64  `json:"cells"`
+	} `json:"altered"`
 }
 
 const (
@@ -174,6 +178,9 @@ func (r *rows) take(b *browser, a *rowsAnswer) {
 		b.say(bad, "damage: %s", a.Noticed[0])
 	} else if a.Recovered {
 		b.say(bad, "damage: the table could only be opened as recover does")
+	} else if len(a.Altered) > 0 {
+		b.say(bad, "column %s has strings that are not UTF-8: \uFFFD stands for each byte that is none",
+			a.Altered[0].Column)
 	}
 }
 
