@@ -202,11 +202,11 @@ func (r *reader) match(f *file) error {
 	at := fault.Span{Object: f.info.Name}
 	mine := map[string]int{}
 	for i, c := range f.Columns() {
-		if c.Parent >= 0 || len(c.Path) != 1 {
-			return fault.Unsupportedf(at, "", "column %q is nested: of arrays, stoa reads the Parquet files of a "+
-				"backup alone (--from parquet), not the table", c.Name)
+		name := f.Schema().Field(c.Path[0]).Name
+		if _, again := mine[name]; again || c.Parent >= 0 || c.MaxRep > 1 {
+			return fault.Unsupportedf(at, "", "column %q is nested; Kudu has arrays of plain values only", name)
 		}
-		mine[c.Name] = i
+		mine[name] = i
 	}
 	names := map[int32]string{}
 	for name, id := range own.ColumnIDs {
@@ -239,7 +239,8 @@ func (r *reader) match(f *file) error {
 		return nil
 	}
 	for i, c := range f.Columns() {
-		if !known[c.Name] && f.actions < 0 && c.Type.ID() == arrow.INT8 && i == len(f.Columns())-1 {
+		top := f.Schema().Field(c.Path[0])
+		if !known[top.Name] && f.actions < 0 && top.Type.ID() == arrow.INT8 && i == len(f.Columns())-1 {
 			f.actions = i
 		}
 	}
@@ -250,6 +251,11 @@ func (r *reader) match(f *file) error {
 	return nil
 }
 
+// field returns the type of table column i in the file.
+func (f *file) field(i int) arrow.DataType {
+	return f.Schema().Field(f.Columns()[f.cols[i]].Path[0]).Type
+}
+
 // schema makes the table's schema: types from the files, everything else from the metadata.
 func (r *reader) schema() error {
 	m := &r.chain[len(r.chain)-1].meta
@@ -257,12 +263,18 @@ func (r *reader) schema() error {
 	keys := 0
 	for i, c := range m.Columns {
 		f := arrow.Field{Name: c.Name, Nullable: c.Nullable}
+		col := format.Column{Name: c.Name, Path: []int{i}, Parent: -1, Has: format.Values}
 		for _, x := range r.files {
 			if x.cols[i] < 0 {
 				continue
 			}
-			t := x.Columns()[x.cols[i]].Type
-			if f.Type != nil && !arrow.TypeEqual(f.Type, t) {
+			t, own := x.field(i), x.Columns()[x.cols[i]]
+			if f.Type == nil {
+				col.Path = append(col.Path, own.Path[1:]...)
+				col.Has, col.MaxDef, col.MaxRep, col.Type = own.Has, own.MaxDef, own.MaxRep, own.Type
+			}
+			levels := own.MaxDef == col.MaxDef && own.MaxRep == col.MaxRep
+			if f.Type != nil && (!levels || !arrow.TypeEqual(f.Type, t)) {
 				return fault.Unsupportedf(fault.Span{Object: x.info.Name}, "", "column %q is %s, and %s in another "+
 					"file of the backups", c.Name, t, f.Type)
 			}
@@ -272,6 +284,10 @@ func (r *reader) schema() error {
 			if f.Type = plainType(c); f.Type == nil {
 				return fault.Unsupportedf(fault.Span{Object: r.chain[0].dir}, "columns", "column %q is of type %q, "+
 					"which stoa does not know, and no file has it", c.Name, c.Type)
+			}
+			if col.Type = f.Type; c.Nested != nil {
+				col.Type, col.Path = f.Type.(*arrow.ListType).Elem(), append(col.Path, 0)
+				col.Has, col.MaxDef, col.MaxRep = format.Values|format.Levels, 3, 1
 			}
 		}
 		var k, v []string
@@ -289,8 +305,7 @@ func (r *reader) schema() error {
 		}
 		f.Metadata = arrow.NewMetadata(k, v)
 		fields = append(fields, f)
-		r.cols = append(r.cols, format.Column{Name: c.Name, Path: []int{i}, Parent: -1, Has: format.Values,
-			Type: f.Type})
+		r.cols = append(r.cols, col)
 	}
 	table, err := json.Marshal(kudu.TableMeta{ID: m.TableID, Name: m.TableName, Replicas: m.Replicas})
 	if err != nil {
@@ -304,6 +319,14 @@ func (r *reader) schema() error {
 // plainType returns the Arrow type of a column that is in no file; nil if unknown.
 func plainType(c columnMetadata) arrow.DataType {
 	switch c.Type {
+	case "NESTED":
+		if c.Nested != nil {
+			c.Type, c.Nested = c.Nested.Array.Element, nil
+			if item := plainType(c); item != nil {
+				return arrow.ListOf(item)
+			}
+		}
+		return nil
 	case "DECIMAL":
 		if a := c.Attributes; a == nil || a.Precision < 1 || a.Precision > 38 || a.Scale < 0 || a.Scale > a.Precision {
 			return nil
@@ -414,7 +437,8 @@ func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 		return nil, err
 	}
 	if f.cols[col] < 0 {
-		return &nulls{rows: rows, total: g.Rows, at: max(0, rows.From)}, nil
+		levels := r.cols[col].Has&format.Levels != 0
+		return &nulls{rows: rows, total: g.Rows, at: max(0, rows.From), levels: levels}, nil
 	}
 	own, err := f.group(ctx, g.Index)
 	if err != nil {

@@ -174,6 +174,7 @@ func keyOf(dst []byte, b arrow.RecordBatch, n, row int) ([]byte, error) {
 type nulls struct {
 	rows      vec.Range
 	total, at int64
+	levels    bool // of a list column
 }
 
 // nullRows is the maximum number of rows in a page without bytes.
@@ -194,5 +195,8 @@ func (x *nulls) Dict() (format.Page, bool) { return format.Page{}, false }
 
 func (x *nulls) Decode(t *format.Task, dst *vec.Vector) error {
 	dst.ExtendNulls(int(t.N))
+	if x.levels {
+		dst.ExtendLevels(int(t.N))
+	}
 	return nil
 }

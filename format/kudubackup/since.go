@@ -270,6 +270,16 @@ func appendCell(dst []byte, a arrow.Array, i int) ([]byte, error) {
 		return text(a.Value(i).ToString(0))
 	case *array.Decimal128:
 		return text(a.Value(i).BigInt().String())
+	case array.ListLike:
+		from, to := a.ValueOffsets(i)
+		dst = binary.AppendUvarint(dst, uint64(to-from))
+		for k := from; k < to; k++ {
+			var err error
+			if dst, err = appendCell(dst, a.ListValues(), int(k)); err != nil {
+				return nil, err
+			}
+		}
+		return dst, nil
 	}
 	t, ok := a.DataType().(arrow.FixedWidthDataType)
 	if !ok || t.BitWidth()%8 != 0 {
