@@ -376,26 +376,15 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 	return func(yield func(region.Finding, error) bool) {
 		if tg.format.Verify != nil {
 			healthy := true
-			var limit error // the first budget that was exceeded
-			for f := range tg.format.Verify(ctx, tg.Target, o.internal()) {
-				switch f.Class {
-				case fault.Limit:
-					limit = cmp.Or(limit, error(fault.Limitf(f.At, f.Path, "%s", f.Message)))
-					continue
-				case fault.Invalid:
-					yield(region.Finding{}, fault.Invalidf("%s", f.Message))
-					return
-				}
+			more, err := health.ByFormat(ctx, tg.format, tg.Target, o.internal(), func(f region.Finding) bool {
 				healthy = healthy && f.Severity < region.Error
-				if !yield(f, nil) {
-					return
-				}
-			}
-			if err := cmp.Or(ctx.Err(), limit); err != nil {
+				return yield(f, nil)
+			})
+			if err != nil {
 				yield(region.Finding{}, err)
 				return
 			}
-			if healthy { // otherwise reading would run into, and report, the same damage again
+			if healthy && more { // otherwise reading would run into, and report, the same damage again
 				assembled(ctx, tg, o, yield)
 			}
 			return
@@ -533,7 +522,7 @@ func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region
 			r.Emit(f)
 		}
 	}
-	err = errors.Join(health.Verify(ctx, s.scan, o.Depth, r), s.checkUnchanged(ctx), s.close())
+	err = errors.Join(health.Table(ctx, s.scan, tg.Target, o.internal(), r), s.checkUnchanged(ctx), s.close())
 	if err == nil && r.Errors() == 0 && !r.Stopped() {
 		assembled(ctx, tg, o, yield)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -38,20 +39,24 @@ func (m *toldDoc) tells(f reading.FindingDoc) bool {
 	})
 }
 
-// unproven writes a table as files without checksums.
-func unproven(t *testing.T, dir string) (files []string) {
+// unproven writes a table as files without checksums, and as tables of such files.
+func unproven(t *testing.T, dir string) (places []string) {
 	t.Helper()
 	var rows strings.Builder
 	for i := range 300 {
-		fmt.Fprintf(&rows, `{"a":%d,"b":"s%d","c":%g}`+"\n", 1000+i*7919%211, i%13, float64(i)/8)
+		fmt.Fprintf(&rows, `{"a":%d,"b":"s%d","c":%d,"d":7}`+"\n", 1000+i*7919%211, i%13, i)
 	}
 	source := filepath.Join(dir, "rows.jsonl")
 	if err := os.WriteFile(source, []byte(rows.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	const bare = "--opt crc=false --opt compression=none --opt page-rows=50 "
 	for name, opts := range map[string]string{
-		"t.parquet":    "--opt crc=false --opt compression=none --opt page-rows=50 --opt row-group-rows=150",
+		"t.parquet":    bare + "--opt row-group-rows=150",
 		"t.carbondata": "",
+		"t.iceberg":    bare + "--to iceberg",
+		"t.delta":      bare + "--to delta",
+		"t.hive":       bare + "--to parquet --partition-by d",
 	} {
 		file := filepath.Join(dir, name)
 		args := append(append([]string{"convert", source, "-o", file}, strings.Fields(opts)...), "-f", "text")
@@ -59,21 +64,39 @@ func unproven(t *testing.T, dir string) (files []string) {
 		if st := run(t.Context(), args, strings.NewReader(""), &b, &b); st != cli.StatusFine {
 			t.Fatal(b.String())
 		}
-		files = append(files, file)
+		places = append(places, file)
 	}
-	slices.Sort(files)
-	return files
+	slices.Sort(places)
+	return places
 }
 
-// harmed is a file with random damage, and the verbs that read it.
+// dataOf returns the file of a place that holds its rows.
+func dataOf(t *testing.T, place string) (file string) {
+	t.Helper()
+	err := filepath.WalkDir(place, func(name string, e fs.DirEntry, err error) error {
+		if ext := filepath.Ext(name); err == nil && !e.IsDir() && (name == place || ext == ".parquet") {
+			if file != "" {
+				t.Fatalf("%s and %s", file, name)
+			}
+			file = name
+		}
+		return err
+	})
+	if err != nil || file == "" {
+		t.Fatal(place, err)
+	}
+	return file
+}
+
+// harmed is a file or table with random damage, and the verbs that read it.
 type harmed struct {
-	t             *testing.T
-	dir, at, file string
+	t              *testing.T
+	dir, at, place string
 }
 
 func (h *harmed) verb(args ...string) (st int, out []byte, errs string) {
 	var o, e bytes.Buffer
-	st = run(h.t.Context(), append(args, h.file), strings.NewReader(""), &o, &e)
+	st = run(h.t.Context(), append(args, h.place), strings.NewReader(""), &o, &e)
 	return st, o.Bytes(), e.String()
 }
 
@@ -120,16 +143,18 @@ func (h *harmed) converted() {
 	}
 }
 
-// TestWrongCellsAreTold: what verify finds wrong in a file without checksums is in the manifest of recover, as a
-// finding or as the cause of a loss, whether or not something else is lost. A conversion that reads such a file to its
-// end reports it as well, once, with status 3. STOA_SEED selects other cases.
+// TestWrongCellsAreTold: what verify finds wrong in a place without checksums is in the manifest of recover, as a
+// finding or as the cause of a loss, whether or not something else is lost. A conversion that reads such a place to its
+// end reports it as well, once, with status 3, and so does a read under a damage policy. Of a table that consists of
+// files verify knows as much as of each file. STOA_SEED selects other cases.
 func TestWrongCellsAreTold(t *testing.T) {
-	dir, n, contradicted, beside := t.TempDir(), 60, 0, 0
+	dir, n, wrong, both := t.TempDir(), 60, 0, 0
 	if testing.Short() {
 		n = 25
 	}
 	first, _ := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64)
-	for _, file := range unproven(t, dir) {
+	for _, place := range unproven(t, dir) {
+		file, contradicted, beside := dataOf(t, place), 0, 0
 		whole, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -139,25 +164,34 @@ func TestWrongCellsAreTold(t *testing.T) {
 			for range 1 + seed%3 {
 				b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 			}
-			h := &harmed{t, dir, fmt.Sprintf("%s, seed %d", filepath.Base(file), seed), filepath.Join(dir,
-				"bad"+filepath.Ext(file))}
-			if err := os.WriteFile(h.file, b, 0o644); err != nil {
+			if err := os.WriteFile(file, b, 0o644); err != nil {
 				t.Fatal(err)
 			}
+			h := &harmed{t, dir, fmt.Sprintf("%s, seed %d", filepath.Base(place), seed), place}
 			st, known, _ := h.verb("verify", "-f", "json")
 			if st != cli.StatusDamage {
+				h.place = file
+				if st, _, _ := h.verb("verify", "-q"); st == cli.StatusDamage {
+					t.Errorf("%s: verify of the file finds damage, verify of the table does not", h.at)
+				}
 				continue
 			}
 			if h.recovered(known) {
 				beside++
+			}
+			if st, _, errs := h.verb("cat", "-f", "jsonl", "--damaged", "skip-rows"); st == cli.StatusFine {
+				t.Errorf("%s: verify has status 3, cat --damaged 0: %s", h.at, errs)
 			}
 			if st, _, _ := h.verb("cat", "-f", "jsonl"); st == cli.StatusFine {
 				contradicted++
 				h.converted()
 			}
 		}
+		if wrong, both = wrong+contradicted, both+beside; contradicted == 0 && place != file {
+			t.Errorf("%s: no damage could be read whole", filepath.Base(place))
+		}
 	}
-	if contradicted < 3 || beside < 3 {
-		t.Errorf("only %d files could be read whole, and %d had both losses and wrong cells", contradicted, beside)
+	if wrong < 3 || both < 3 {
+		t.Errorf("only %d damages could be read whole, and %d had both losses and wrong cells", wrong, both)
 	}
 }

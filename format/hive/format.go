@@ -25,16 +25,18 @@ func New(formats []format.Format, probe Probe) format.Format {
 			"types of the partition columns (default: those that stoa wrote beside them, or inferred)",
 			func(o *ReadOptions) *string { return &o.PartitionTypes })}}}
 	f := format.Format{
-		Name:     "hive",
-		Title:    "directories with partitions, NAME=VALUE, of files of one format",
-		Probe:    h.match,
-		List:     lake.List(h.entry),
-		Open:     h.open,
-		Describe: h.describe,
-		Verify:   h.verify,
-		Recover:  h.recover,
-		Claims:   claims,
-		ReadKeys: h.reading.Keys(),
+		Name:      "hive",
+		Title:     "directories with partitions, NAME=VALUE, of files of one format",
+		Probe:     h.match,
+		List:      lake.List(h.entry),
+		Open:      h.open,
+		Describe:  h.describe,
+		Verify:    h.verify,
+		Recover:   h.recover,
+		Unchecked: format.UncheckedMembers(h.open),
+		Bounds:    true,
+		Claims:    claims,
+		ReadKeys:  h.reading.Keys(),
 		Codes: []region.CodeDoc{{Code: "hive.file.left.out", Severity: region.Warning, Help: "A file among those of " +
 			"a table with partitions is in no known format, and was left out. If it belongs to the table, it is " +
 			"damaged beyond recognition."}},

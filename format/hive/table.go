@@ -154,7 +154,7 @@ func (t *table) openAll(ctx context.Context, tg format.Target, o format.OpenOpti
 		}
 		kept = append(kept, f)
 		files = append(files, &lake.Input{Name: f.name, Rows: -1, Bytes: f.bytes, Values: map[int]arrow.Array{},
-			Bounds: map[int]pred.Bounds{}, Open: open})
+			Bounds: map[int]pred.Bounds{}, Open: open, Format: f.format, Opts: rest})
 	}
 	w.files = kept
 	return files, fields, nil

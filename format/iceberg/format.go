@@ -19,6 +19,8 @@ var Format = format.Format{
 	Probe:        probe,
 	List:         lake.List(entry),
 	Open:         open,
+	Unchecked:    format.UncheckedMembers(open),
+	Bounds:       true,
 	Create:       create,
 	Claims:       claims,
 	Owns:         func(dir string) bool { return lake.Owns(dir, dataDir, metadataDir) },

@@ -206,6 +206,11 @@ func (op *snapshotReader) reader(ctx context.Context) (format.Reader, error) {
 	if err := op.readDeletes(ctx, c.Files); err != nil {
 		return nil, err
 	}
+	for _, d := range op.deletes {
+		if d.Format == "PARQUET" {
+			c.Beside = append(c.Beside, d.name)
+		}
+	}
 	return lake.New(c), nil
 }
 

@@ -342,6 +342,14 @@ func plainType(c columnMetadata) arrow.DataType {
 		"BINARY": arrow.BinaryTypes.Binary}[c.Type]
 }
 
+// Members implements format.Composite.
+func (r *reader) Members() (out []format.Member) {
+	for _, f := range r.files {
+		out = append(out, format.Member{Name: f.info.Name, Format: &parquet.Format})
+	}
+	return out
+}
+
 func (r *reader) Schema() *arrow.Schema      { return r.sc }
 func (r *reader) Columns() []format.Column   { return r.cols }
 func (r *reader) Order() []format.Key        { return nil }

@@ -32,6 +32,8 @@ var Format = format.Format{
 	Title:        "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
 	List:         list,
 	Open:         open,
+	Unchecked:    format.UncheckedMembers(open),
+	Bounds:       true,
 	Create:       create,
 	Reread:       reread,
 	ReadKeys:     reading.Keys(),

@@ -32,9 +32,11 @@ type Input struct {
 	LiveBounds bool                // Bounds do not include the values of deleted rows
 	// Deleted are the positions of deleted rows, ascending; nil if there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
-	// Open opens a file that is not Parquet; nil if it is Parquet.
-	Open  func(ctx context.Context) (format.Reader, error)
-	Stamp string // changes with the file, or with its deleted rows; "" for that of the file
+	// Open opens a file that is not Parquet; nil if it is Parquet. Format is its format, with options Opts.
+	Open   func(ctx context.Context) (format.Reader, error)
+	Format *format.Format
+	Opts   map[string]string
+	Stamp  string // changes with the file, or with its deleted rows; "" for that of the file
 }
 
 // openInput is an open file.
@@ -115,6 +117,24 @@ func Missing(err error, name, catalogue string) error {
 	return err
 }
 
+// parquetOpts are the options of reading Parquet files: their columns have the table's types.
+var parquetOpts = map[string]string{"arrow-schema": "ignore"}
+
+// Members implements format.Composite.
+func (t *Table) Members() (out []format.Member) {
+	for _, in := range t.c.Files {
+		m := format.Member{Name: in.Name, Format: in.Format, Opts: in.Opts}
+		if in.Open == nil {
+			m.Format, m.Opts = &parquet.Format, parquetOpts
+		}
+		out = append(out, m)
+	}
+	for _, name := range t.c.Beside {
+		out = append(out, format.Member{Name: name, Format: &parquet.Format, Opts: parquetOpts})
+	}
+	return out
+}
+
 // openFile opens a file and compares it with the catalogue.
 func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 	at := fault.Span{Object: in.Name}
@@ -123,7 +143,7 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 		open = func(ctx context.Context) (format.Reader, error) {
 			o := t.c.Open
 			o.Limits, o.Tracer = o.Limits.Apart(), nil
-			o.Opts = map[string]string{"arrow-schema": "ignore"}
+			o.Opts = parquetOpts
 			return parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
 		}
 	}

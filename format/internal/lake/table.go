@@ -31,6 +31,7 @@ type Config struct {
 	Schema    *arrow.Schema
 	Match     Match
 	Files     []*Input
+	Beside    []string           // Parquet files without rows of the table, such as deletes
 	Open      format.OpenOptions // limits, and whether checksums are compared
 	Meta      []format.KeyValue
 	Findings  []region.Finding

@@ -72,7 +72,8 @@ var Codes = check.Codes{
 		"some writers only estimate the number."},
 	{Code: "parquet.statistics.writer", Severity: region.Warning, Help: "Statistics are wrong in a way that is known " +
 		"of the program that wrote the file: Arrow C++ (pyarrow) and Arrow Go count too few nulls in a dictionary " +
-		"below a null struct, and mark bounds as exact that no row has. The values are right. A reader that trusts " +
+		"below a null struct, and mark bounds as exact that no row has; parquet-rs (in delta-rs) says that a page of " +
+		"lists has only nulls if it has as many as rows. The values are right. A reader that trusts " +
 		"the number of nulls misses rows when it looks for nulls; stoa does not trust it."},
 	{Code: "parquet.summary", Severity: region.Error, Help: "A summary (_metadata) names a file that is not in " +
 		"its directory, or that is shorter than the summary says: a file of the table is missing or truncated, " +
