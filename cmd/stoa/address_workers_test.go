@@ -70,6 +70,45 @@ func TestWorkersShareRequests(t *testing.T) {
 	}
 }
 
+// TestMemoryAtAddresses: --memory also limits what is kept of objects.
+func TestMemoryAtAddresses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes and reads 240 MB")
+	}
+	dir := filepath.Join(t.TempDir(), "bucket")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	src, r := filepath.Join(t.TempDir(), "in.csv"), rand.New(rand.NewPCG(4, 1))
+	var b strings.Builder
+	b.WriteString("a,b,c\n")
+	for range 800_000 {
+		fmt.Fprintf(&b, "%0100x,%0100x,%0100x\n", r.Uint64(), r.Uint64(), r.Uint64())
+	}
+	write(t, src, b.String())
+	set := filepath.Join(dir, "set")
+	if got := said(dir, "convert", "-q", "--no-check", src, "--source-opt", "header=true", "--to", "cfile", "-o",
+		set, "--opt", "encoding=plain", "--opt", "compression=none"); !strings.HasSuffix(got, "status: 0") {
+		t.Fatal(got)
+	}
+	faults := remotetest.NewFaults(0, 1)
+	faults.Latency = 20 * time.Millisecond
+	asS3(t, faults.On(&remotetest.S3{Dir: filepath.Dir(dir), Key: testKey}))
+	peak := func(args ...string) int64 {
+		status, bytes, said := peakOf(t, append([]string{"cat", "-f", "arrow", "--parallel", "2"}, args...))
+		if status != 0 {
+			t.Fatalf("%.300s", said)
+		}
+		return bytes >> 20
+	}
+	const budget = 64
+	here, far := peak(set, "--memory", "64MiB"), peak("s3://bucket/set", "--memory", "64MiB")
+	t.Logf("%d MiB on the disk, %d MiB at an address", here, far)
+	if far > here+2*budget {
+		t.Errorf("%d MiB with a budget of %d, on the disk %d", far, budget, here)
+	}
+}
+
 // counted counts the bytes of an answer.
 type counted struct {
 	http.ResponseWriter

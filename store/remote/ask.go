@@ -18,7 +18,7 @@ import (
 type Options struct {
 	MaxRequests int64 // maximum number of requests, including repeated ones; 0: no limit
 	Tries       int   // maximum number of attempts at a request; 0: 8
-	Keep        int64 // bytes of objects that are cached in memory; 0: 128 MiB
+	Keep        int64 // bytes of objects that are cached in memory; 0: 256 MiB
 	AtATime     int   // maximum number of concurrent requests; 0: 32
 	Cache       *Cache
 

@@ -47,6 +47,15 @@ func (t *Tree) Usage() Usage { return t.requests.usage() }
 // Keep sets the cache. It must be called before anything is read.
 func (t *Tree) Keep(c *Cache) { t.requests.Cache = c }
 
+// Budget keeps objects in a quarter of a budget of memory, within limits; 0: what the options say. It must be called
+// before anything is entered.
+func (t *Tree) Budget(memory int64) {
+	const least = 16 << 20
+	if memory > 0 {
+		t.requests.Options.Keep = min(t.requests.Options.Keep, max(memory/4, least))
+	}
+}
+
 // CloseCache closes the cache, if there is one. Reading goes on without filling it.
 func (t *Tree) CloseCache() { t.requests.Cache.Close() }
 

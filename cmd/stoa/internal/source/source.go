@@ -101,7 +101,14 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Mmap: f.Mmap, Share: f.Share,
 		Planned: f.Planned, Tree: store.Roots(cli.Tree{A: a})}
+	if o.Limits, err = f.AllLimits(); err != nil {
+		return o, err
+	}
+	if o.Limits.Opening == 0 {
+		o.Limits.Opening = a.Opening
+	}
 	a.Remote().Limit(f.MaxRequests)
+	a.Remote().Budget(o.Limits.Opening)
 	if err = f.openCache(a); err == nil {
 		err = a.Enter(ctx, paths)
 	}
@@ -112,12 +119,6 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		return o, err
 	}
 	a.Reads(paths...)
-	if o.Limits, err = f.AllLimits(); err != nil {
-		return o, err
-	}
-	if o.Limits.Opening == 0 {
-		o.Limits.Opening = a.Opening
-	}
 	for _, w := range f.OptionFlags {
 		if !f.Changed(w.Flag) {
 			continue

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"stoa/store/remote/remotetest"
+)
+
+// killer kills the process that writes to a store, at its request number at: before it is answered, or after.
+type killer struct {
+	*remotetest.S3
+	at     int64
+	answer bool
+	cmd    *exec.Cmd
+	n      atomic.Int64
+}
+
+func (k *killer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := k.n.Add(1)
+	kill := k.at > 0 && n >= k.at
+	if kill && !(n == k.at && k.answer) {
+		k.cmd.Process.Kill()
+		panic(http.ErrAbortHandler)
+	}
+	k.S3.ServeHTTP(w, r)
+	if kill {
+		k.cmd.Process.Kill()
+	}
+}
+
+// run runs the command until it ends, or is killed at a request; 0: it is not killed. It returns how many there were.
+func (k *killer) run(t *testing.T, at int64, answer bool, args ...string) int64 {
+	t.Helper()
+	asS3(t, k)
+	k.n.Store(0)
+	k.at, k.answer = at, answer
+	k.cmd = exec.Command(os.Args[0], args...)
+	k.cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "TMPDIR="+t.TempDir())
+	out, err := k.cmd.CombinedOutput()
+	if at == 0 && err != nil {
+		t.Fatalf("%v: %v: %s", args, err, out)
+	}
+	return k.n.Load()
+}
+
+// rowsAt returns what a place holds: its rows in order, or that it is nothing yet, or that it is refused.
+func rowsAt(t *testing.T, s3 *remotetest.S3, place string) string {
+	t.Helper()
+	asS3(t, s3)
+	got := said("s3://bucket", "cat", "-f", "jsonl", place)
+	rows, _, _ := strings.Cut(got, "\nstderr:")
+	switch {
+	case strings.HasSuffix(got, "status: 0"):
+		lines := strings.Split(rows, "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	case strings.HasSuffix(got, "status: 1") && strings.Contains(got, "stoa clean"):
+		return "unfinished"
+	case strings.HasSuffix(got, "status: 1") &&
+		strings.Contains(got, "does not exist"):
+		return "nothing"
+	}
+	return got
+}
+
+// numbered returns n rows from first on as JSON lines, and as rowsAt returns them.
+func numbered(first, n int) (text string, sorted []string) {
+	var all []string
+	for i := first; i < first+n; i++ {
+		all = append(all, fmt.Sprintf(`{"id":%d,"name":"row %d"}`, i, i))
+	}
+	sorted = slices.Sorted(slices.Values(append(slices.Clone(all), "")))
+	return strings.Join(all, "\n") + "\n", sorted
+}
+
+// killCase is a command that is killed, after others that are not, and what a place holds before and after it.
+type killCase struct {
+	name, place   string
+	first         [][]string
+	then          []string
+	before, after string
+}
+
+// killCases returns writes of objects, directories and changes of a table.
+func killCases(t *testing.T) (cases []killCase) {
+	text, sorted := numbered(0, 300)
+	after := strings.Join(sorted, "\n")
+	oldText, sorted := numbered(5000, 20)
+	before := strings.Join(sorted, "\n")
+	_, sorted = numbered(0, 300)
+	for i := 5000; i < 5020; i++ {
+		sorted = append(sorted, fmt.Sprintf(`{"id":%d,"name":"row %d"}`, i, i))
+	}
+	slices.Sort(sorted)
+	both := strings.Join(sorted, "\n")
+	dir := t.TempDir()
+	src, old, schema := filepath.Join(dir, "new.jsonl"), filepath.Join(dir, "old.jsonl"), filepath.Join(dir, "schema")
+	write(t, src, text)
+	write(t, old, oldText)
+	write(t, schema, "id: int32, name: utf8\n")
+	sparkSchema := filepath.Join(dir, "columns")
+	write(t, sparkSchema, "id int\nname string\n")
+	convert := func(from, to, place string) []string {
+		return []string{"convert", "-q", from, "--schema", schema, "--to", to, "-o", place, "--force"}
+	}
+	for _, to := range []string{"parquet", "arrow", "trevni", "jsonl"} {
+		place := "s3://bucket/x." + to
+		cases = append(cases, killCase{to, place, [][]string{convert(old, to, place)}, convert(src, to, place), before,
+			after})
+	}
+	const place = "s3://bucket/d"
+	for _, to := range []string{"cfile", "iceberg", "delta"} {
+		cases = append(cases, killCase{to, place, nil, convert(src, to, place), "nothing", after})
+	}
+	made := [][]string{{"create", place, "--schema", sparkSchema}, {"load", place, old}}
+	loaded := append(slices.Clone(made), []string{"load", place, src})
+	return append(cases, killCase{"load", place, made, loaded[2], before, both},
+		killCase{"delete", place, loaded, []string{"delete", place, "--where", "id >= 5000"}, both, after},
+		killCase{"compact", place, loaded, []string{"compact", place, "--major"}, both, both},
+		killCase{"truncate", place, loaded, []string{"truncate", place, "--yes"}, both, ""})
+}
+
+// TestKilledAtAnyRequest: whenever a writer is killed, a place holds what it held before, or what it was to hold after,
+// or readers refuse it and name the command that removes what is there; after that it can be written again.
+func TestKilledAtAnyRequest(t *testing.T) {
+	seed, rounds := uint64(1), 4
+	if testing.Short() {
+		rounds = 1
+	}
+	if s, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
+		rounds = n
+	}
+	seen := map[string]int{}
+	for i, c := range killCases(t) {
+		s3, _ := emptyBucket(t)
+		k := &killer{S3: s3}
+		for _, args := range c.first {
+			k.run(t, 0, false, args...)
+		}
+		most := k.run(t, 0, false, c.then...)
+		if got := rowsAt(t, s3, c.place); got != c.after {
+			t.Fatalf("%s: %.600s", c.name, got)
+		}
+		for round := range rounds {
+			r := rand.New(rand.NewPCG(seed+uint64(round), uint64(i)))
+			at, answer := 1+r.Int64N(most), r.IntN(2) == 0
+			s3, dir := emptyBucket(t)
+			k := &killer{S3: s3}
+			for _, args := range c.first {
+				k.run(t, 0, false, args...)
+			}
+			k.run(t, at, answer, c.then...)
+			what := fmt.Sprintf("%s, killed at request %d of %d (answered: %t)", c.name, at, most, answer)
+			got := rowsAt(t, s3, c.place)
+			switch got {
+			case c.before:
+				seen["before"]++
+			case c.after:
+				seen["after"]++
+			case "unfinished":
+				seen["unfinished"]++
+			default:
+				t.Errorf("%s: %.900s\n%q", what, got, keysOf(t, dir))
+				continue
+			}
+			said("s3://bucket", "clean", "s3://bucket/d", "--older-than", "-1m")
+			said("s3://bucket", "clean", "s3://bucket/", "--older-than", "-1m")
+			if s3.Uploads() > 0 {
+				t.Errorf("%s: clean leaves %d uploads", what, s3.Uploads())
+			}
+			cleaned := rowsAt(t, s3, c.place)
+			if cleaned != got && !(got == "unfinished" && (cleaned == c.before || cleaned == c.after)) {
+				t.Errorf("%s: after clean: %.900s", what, cleaned)
+			}
+			if cleaned == c.before {
+				k.run(t, 0, false, c.then...)
+				if got := rowsAt(t, s3, c.place); got != c.after {
+					t.Errorf("%s: written again: %.900s", what, got)
+				}
+			}
+		}
+	}
+	t.Log(seen)
+}
