@@ -44,6 +44,23 @@ var ErrFailed = errors.New("failed")
 // ErrStopped ends a verb with status 130 after the interruption has been reported.
 var ErrStopped = errors.New("stopped")
 
+// ErrRefused is ErrFailed for what the operating system or a store does not allow to be read. It outranks damage: what
+// was not read may be intact.
+var ErrRefused error = &cutError{ErrFailed}
+
+// Worse returns the error that ends a verb which goes on after an error, when err follows the worst until then.
+func Worse(worst, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), worst == ErrRefused:
+		return ErrRefused
+	case Status(err) == StatusDamage:
+		return ErrDamage
+	case worst == nil:
+		return ErrFailed
+	}
+	return worst
+}
+
 // UseError is wrong use of the command line. Hint may be empty.
 type UseError struct{ Message, Hint string }
 

@@ -423,11 +423,7 @@ func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out ou
 // printError prints an error that does not end the run.
 func (r *allRun) printError(err error) {
 	r.a.ReportError(r.cmd, err)
-	if cli.Status(err) == cli.StatusDamage {
-		r.worst = cli.ErrDamage
-	} else if r.worst == nil {
-		r.worst = cli.ErrFailed
-	}
+	r.worst = cli.Worse(r.worst, err)
 }
 
 // failed records, in the report and in the state, a table without an output and the reason.
@@ -459,7 +455,7 @@ func (r *allRun) add(d summaryDoc) error {
 	back := d.Readback
 	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
 		r.printError(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
-		r.worst = cli.ErrDamage
+		r.worst = cli.Worse(r.worst, cli.ErrDamage)
 	}
 	sum := back.Checksum
 	if back.ReadChecksum != "" && back.ReadChecksum != sum {

@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -128,7 +129,9 @@ func (r *rescue) run(ctx context.Context) error {
 		r.doc.miss("no table: " + cli.Line(none))
 	}
 	r.doc.Whole = r.doc.Whole && all.worst == nil
+	refused := all.worst == cli.ErrRefused
 	for _, l := range append(left, all.left...) {
+		refused = refused || errors.Is(l.err, fs.ErrPermission)
 		r.doc.Left = append(r.doc.Left, leftDoc{l.source, cli.Line(l.err)})
 	}
 	r.signs(ctx, oo)
@@ -138,6 +141,9 @@ func (r *rescue) run(ctx context.Context) error {
 	r.doc.Seconds = time.Since(r.began).Seconds()
 	if err := r.write(ctx); err != nil {
 		return err
+	}
+	if refused {
+		return cli.ErrRefused
 	}
 	if !r.doc.Whole {
 		return cli.ErrDamage

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -149,6 +150,9 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	if err == nil && doc.Errors > 0 {
 		if failed != nil && len(args) == 1 {
 			a.ReportError(cmd, failed)
+		}
+		if errors.Is(failed, fs.ErrPermission) || failed == cli.ErrRefused {
+			return cli.ErrRefused
 		}
 		return cli.ErrDamage
 	}

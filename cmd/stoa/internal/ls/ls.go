@@ -172,6 +172,11 @@ func (d entryDoc) dependents(form string) string {
 // stoa does not support are only listed.
 func reportedIn(docs []entryDoc) error {
 	for _, d := range docs {
+		if errors.Is(d.why, fs.ErrPermission) {
+			return cli.ErrRefused
+		}
+	}
+	for _, d := range docs {
 		if errors.Is(d.why, fault.Corrupt) {
 			return cli.ErrDamage
 		}

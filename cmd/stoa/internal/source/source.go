@@ -424,12 +424,7 @@ func EachPath(a *cli.App, ctx context.Context, cmd *cobra.Command, paths []strin
 			return err
 		}
 		a.ReportError(cmd, err)
-		switch st := cli.Status(err); {
-		case st == cli.StatusDamage:
-			worst = cli.ErrDamage
-		case worst == nil:
-			worst = cli.ErrFailed
-		}
+		worst = cli.Worse(worst, err)
 	}
 	return worst
 }
