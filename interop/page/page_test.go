@@ -37,13 +37,41 @@ type site struct {
 	work, stoa string // where the files are made, and the program
 }
 
-// newSite builds stoa, makes tables of each format, healthy and damaged, and serves them.
+// programs is where stoa and stoa-sql are, built once for all tests.
+var programs string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "page")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programs = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+var build sync.Once
+
+// newSite serves the tables of newFiles, and has a browser.
 func newSite(t *testing.T) *site {
 	t.Helper()
+	s := newFiles(t)
+	s.address = served(t, s.work, s.stoa, "data", "--allow-write", "saved")
+	s.axe, s.browser = axe(t), browser(t)
+	return s
+}
+
+// newFiles makes tables of each format, healthy and damaged.
+func newFiles(t *testing.T) *site {
+	t.Helper()
 	work := t.TempDir()
-	stoa := filepath.Join(work, "stoa")
-	run(t, "../..", "go", "build", "-o", stoa, "./cmd/stoa")
-	run(t, "../../sql", "env", "CGO_ENABLED=1", "go", "build", "-o", stoa+"-sql", ".")
+	stoa := filepath.Join(programs, "stoa")
+	build.Do(func() {
+		run(t, "../..", "go", "build", "-o", stoa, "./cmd/stoa")
+		run(t, "../../sql", "env", "CGO_ENABLED=1", "go", "build", "-o", stoa+"-sql", ".")
+	})
 	run(t, work, stoa, "demo", "data", "--damage")
 	if err := os.WriteFile(filepath.Join(work, "sales.csv"), sales(), 0o666); err != nil {
 		t.Fatal(err)
@@ -69,8 +97,20 @@ func newSite(t *testing.T) *site {
 	if err := os.Mkdir(filepath.Join(work, "saved"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	return &site{address: served(t, work, stoa, "data", "--allow-write", "saved"), dir: "data", axe: axe(t),
-		browser: browser(t), work: work, stoa: stoa}
+	return &site{dir: "data", work: work, stoa: stoa}
+}
+
+// says runs stoa, which must end with a status, and returns what it prints.
+func (s *site) says(t *testing.T, status int, args ...string) (out, errs string) {
+	t.Helper()
+	cmd := exec.Command(s.stoa, args...)
+	cmd.Dir = s.work
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != status {
+		t.Errorf("stoa %q: %v, want status %d\n%s", args, err, status, &e)
+	}
+	return o.String(), e.String()
 }
 
 // sales is a table of 20,000 rows in the order of their days.
