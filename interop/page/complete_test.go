@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +120,46 @@ func TestErrorsAtThePlace(t *testing.T) {
 			t.Error(err)
 		}
 		b.check(t)
+	}
+}
+
+// TestTableIsCounted: of a table that does not say how many rows it has, the page says how many stoa count finds; of a
+// damaged one it says none.
+func TestTableIsCounted(t *testing.T) {
+	s := newSite(t)
+	b := s.open(t, 1280, "light")
+	facts := func(table string) string {
+		t.Helper()
+		s.view(t, b, view{"table", "table", of(table), ".treemap"})
+		text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](
+			"[...document.querySelectorAll('.facts > *')].map((e) => e.textContent).join('|')"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	const table = "data/carbon#managed_del"
+	rows, _ := s.says(t, 0, "count", table)
+	want := "rows" + strings.TrimSpace(rows) // as the label and its figure follow each other
+	got := ""
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(got, want) && time.Now().Before(end); {
+		got = strings.ReplaceAll(facts(table), "|", "")
+	}
+	if !strings.Contains(got, want) || strings.Contains(got, "not known") {
+		t.Errorf("the page says %q, and the command has %s rows", got, rows)
+	}
+	b.check(t)
+	data, err := filepath.Glob(filepath.Join(s.work, "data/carbon/managed_del/Fact/Part0/Segment_0/*.carbondata"))
+	if err != nil || len(data) == 0 {
+		t.Fatal(data, err)
+	}
+	if err := os.Truncate(data[0], 20); err != nil {
+		t.Fatal(err)
+	}
+	b = s.open(t, 1280, "light")
+	for range 3 {
+		if got := facts(table); !strings.Contains(got, "rows|not known") && !strings.Contains(got, "rowsnot known") {
+			t.Errorf("damaged, the page says %q", got)
+		}
 	}
 }

@@ -10,11 +10,13 @@
     const sources = meta.doc || [];
     const sizes = h('section', {}, h('h2', {}, 'What the columns take'),
       h('p', { class: 'wait' }, 'Reading every page…'));
+    const figures = h('dl', { class: 'facts' });
+    const show = (rows, bytes) => S.clear(figures, S.fact('format', [...new Set(sources.map((s) => s.format))].join(', ')),
+      S.fact('rows', S.num(rows)), S.fact('columns', S.num(columns(schema.doc).length)),
+      S.fact('size', S.bytes(bytes)), S.fact('files', S.num(sources.length)));
+    show(sum(sources, 'rows'), sum(sources, 'bytes'));
     S.clear(main,
-      h('h1', {}, S.base(name)),
-      h('dl', { class: 'facts' }, S.fact('format', [...new Set(sources.map((s) => s.format))].join(', ')),
-        S.fact('rows', S.num(sum(sources, 'rows'))), S.fact('columns', S.num(columns(schema.doc).length)),
-        S.fact('size', S.bytes(sum(sources, 'bytes'))), S.fact('files', S.num(sources.length))),
+      h('h1', {}, S.base(name)), figures,
       sources.length === 0 ? (meta.notes || []).map((n) => h('p', { class: 'bad' }, n)) : null,
       past, sizes,
       h('section', {}, h('h2', {}, 'Columns'), schemaTable(schema.doc)),
@@ -22,6 +24,7 @@
         facts(s.facts))),
       S.said(schema));
     S.moments(past, params, sources, signal).catch(() => {});
+    if (sources.length) complete(params, sources, show, signal).catch(() => {});
     stats(sizes, name, at, signal).catch((err) => {
       if (!signal.aborted) S.clear(sizes, h('h2', {}, 'What the columns take'), S.problem(err));
     });
@@ -29,6 +32,19 @@
 
   const sum = (docs, key) => (docs.some((d) => d[key] === null || d[key] === undefined) ? null
     : docs.reduce((n, d) => n + d[key], 0));
+
+  // complete counts the rows and bytes of a table that does not say how many it has. Those of a damaged one stay unknown.
+  async function complete({ name, at }, sources, show, signal) {
+    let rows = sum(sources, 'rows'), bytes = sum(sources, 'bytes');
+    if (bytes === null && !at) {
+      bytes = sum((await S.command('ls', { name }, signal)).doc || [{}], 'bytes');
+      if (!signal.aborted) show(rows, bytes);
+    }
+    if (rows === null) {
+      const r = await S.ask('rows', { name, at, n: 1 }, signal);
+      if (!signal.aborted && !(r.recovered || r.lost || r.lost_more || r.noticed)) show(r.total, bytes);
+    }
+  }
 
   function columns(doc) {
     const out = [];
