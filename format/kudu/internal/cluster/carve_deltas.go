@@ -51,6 +51,7 @@ type carvedSet struct {
 	open    []uint64 // last block number of each run of blocks whose UNDO file is not found
 	dead    map[int64]uint64
 	revived bool // a REDO file inserts rows again
+	apart   bool // the number of some column is not known, so neither is which UNDO file was written with it
 }
 
 // undoReach is the distance in block numbers within which an UNDO file may follow the columns that were written with
@@ -76,7 +77,8 @@ func (c *carving) attribute(ctx context.Context, f *fs.FS, found []*loose, sets 
 	}
 	var all []*carvedSet
 	for i, set := range sets {
-		s := &carvedSet{index: from + i, rows: set[0].Rows, dead: map[int64]uint64{}}
+		s := &carvedSet{index: from + i, rows: set[0].Rows, dead: map[int64]uint64{},
+			apart: slices.ContainsFunc(set, func(x *loose) bool { return x.seq == 0 })}
 		for _, run := range runs(set) {
 			if err := c.besideRun(ctx, f, s, set, run, kinds, byID); err != nil {
 				return err
@@ -321,14 +323,15 @@ func (c *carving) canHave(ctx context.Context, f *fs.FS, all []*carvedSet, d *lo
 // sure returns why it is not certain that a file is a REDO file of the only rowset that it can be of; "" if it is.
 func (c *carving) sure(d *looseDeltas, s *carvedSet) string {
 	near := func(end uint64) bool { return d.seq == 0 || d.seq > end && d.seq-end <= undoReach }
+	open := s.apart || slices.ContainsFunc(s.open, near)
 	updates := len(d.stats.Updates) > 0
 	switch {
 	case s.index < 0:
 		return fmt.Sprintf("it may belong to a rowset of %d rows that could not be assembled", s.rows)
 	case updates && !c.ids:
 		return "the schema does not give the ids of the columns (stoa.column_id), by which it names them"
-	case !d.up && slices.ContainsFunc(s.open, near):
-		return fmt.Sprintf("it may be an UNDO file of rowset %d, which has none", s.index)
+	case !d.up && open:
+		return fmt.Sprintf("it may be an UNDO file of rowset %d, for which none is known", s.index)
 	}
 	return ""
 }
