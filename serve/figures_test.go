@@ -21,11 +21,7 @@ import (
 func TestFiguresOfPageAndCommandAgree(t *testing.T) {
 	dir := t.TempDir()
 	s := newServer(t, nil, dir)
-	seed := uint64(1)
-	if text := os.Getenv("STOA_SEED"); text != "" {
-		fmt.Sscan(text, &seed)
-	}
-	r := rand.New(rand.NewPCG(2711, seed))
+	r := rand.New(rand.NewPCG(2711, seedOf(1)))
 	files := corpusFiles(t)
 	r.Shuffle(len(files), func(i, k int) { files[i], files[k] = files[k], files[i] })
 	tables, err := filepath.Glob("../corpus/carbon/*/*/*/Metadata")
