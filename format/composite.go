@@ -32,34 +32,39 @@ type Composite interface {
 func UncheckedMembers(open func(context.Context, Target, OpenOptions) (Reader, error)) func(context.Context, Target,
 	OpenOptions) (string, error) {
 	return func(ctx context.Context, tg Target, o OpenOptions) (string, error) {
-		r, err := open(ctx, tg, o)
-		if err != nil {
-			return "", err
-		}
-		members := r.(Composite).Members()
-		if err := r.Close(); err != nil {
-			return "", err
-		}
-		first, bare := "", 0
-		for _, m := range members {
-			if m.Format.Unchecked == nil {
-				continue
-			}
-			at, opts := m.Target(tg, o)
-			what, err := m.Format.Unchecked(ctx, at, opts)
-			if err != nil && (ctx.Err() != nil || !errors.Is(err, fault.Corrupt)) { // damage is reported by others
-				return "", err
-			}
-			if what == "" {
-				continue
-			}
-			if bare++; bare == 1 {
-				first = path.Base(m.Name) + ": " + what
-			}
-		}
-		if bare < 2 {
-			return first, nil
-		}
-		return fmt.Sprintf("%s; and likewise in %d of the other %d files", first, bare-1, len(members)-1), nil
+		return uncheckedMembers(ctx, open, tg, o)
 	}
+}
+
+func uncheckedMembers(ctx context.Context, open func(context.Context, Target, OpenOptions) (Reader, error), tg Target,
+	o OpenOptions) (string, error) {
+	r, err := open(ctx, tg, o)
+	if err != nil {
+		return "", err
+	}
+	members := r.(Composite).Members()
+	if err := r.Close(); err != nil {
+		return "", err
+	}
+	first, bare := "", 0
+	for _, m := range members {
+		if m.Format.Unchecked == nil {
+			continue
+		}
+		at, opts := m.Target(tg, o)
+		what, err := m.Format.Unchecked(ctx, at, opts)
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, fault.Corrupt)) { // damage is reported by others
+			return "", err
+		}
+		if what == "" {
+			continue
+		}
+		if bare++; bare == 1 {
+			first = path.Base(m.Name) + ": " + what
+		}
+	}
+	if bare < 2 {
+		return first, nil
+	}
+	return fmt.Sprintf("%s; and likewise in %d of the other %d files", first, bare-1, len(members)-1), nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 	"stoa/pred/internal/syntax"
 )
 
@@ -376,7 +377,7 @@ func (e *Expr) bindIn() error {
 			}
 		}
 	}
-	slices.SortFunc(keys, num.cmp)
+	sorted.By(keys, num.cmp)
 	keys = slices.Compact(keys)
 	slices.Sort(texts)
 	texts = slices.Compact(texts)

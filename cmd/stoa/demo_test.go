@@ -1,11 +1,9 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"context"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -13,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
+
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestDemoSamples: demo.zip holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples
+// TestDemoSamples: demo.br holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples
 // -update` writes it.
 func TestDemoSamples(t *testing.T) {
 	want := map[string][]byte{}
@@ -40,44 +40,34 @@ func TestDemoSamples(t *testing.T) {
 		}
 	}
 	if *update {
-		var out bytes.Buffer
-		w := zip.NewWriter(&out)
-		w.RegisterCompressor(zip.Deflate,
-			func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+		var all []byte
 		for _, n := range order {
-			// without a time, so that the file is reproducible
-			f, err := w.CreateHeader(&zip.FileHeader{Name: n, Method: zip.Deflate})
-			if err == nil {
-				_, err = f.Write(want[n])
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			all = append(fmt.Appendf(all, "%d %s\n", len(want[n]), n), want[n]...)
+		}
+		var out bytes.Buffer
+		w := brotli.NewWriterLevel(&out, brotli.BestCompression)
+		if _, err := w.Write(all); err != nil {
+			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("internal/about/demo.zip", out.Bytes(), 0o644); err != nil {
+		about.Demo = out.Bytes()
+		if err := os.WriteFile("internal/about/demo.br", about.Demo, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		about.DemoZip = out.Bytes()
 	}
-	if len(about.DemoZip) > 1<<20 {
-		t.Errorf("demo.zip: got %d bytes, want at most 1 MiB", len(about.DemoZip))
+	if len(about.Demo) > 1<<20 {
+		t.Errorf("demo.br: got %d bytes, want at most 1 MiB", len(about.Demo))
 	}
-	r, err := zip.NewReader(bytes.NewReader(about.DemoZip), int64(len(about.DemoZip)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range r.File {
-		b, err := about.ReadZipped(f)
-		if err != nil || want[f.Name] == nil || !bytes.Equal(b, want[f.Name]) {
-			t.Errorf("%s differs from the golden file (%v)", f.Name, err)
+	for name, b := range about.DemoFiles() {
+		if want[name] == nil || !bytes.Equal(b, want[name]) {
+			t.Errorf("%s differs from the golden file", name)
 		}
-		delete(want, f.Name)
+		delete(want, name)
 	}
 	for n := range want {
-		t.Errorf("%s is not in demo.zip; -update writes it", n)
+		t.Errorf("%s is not in demo.br; -update writes it", n)
 	}
 }
 

@@ -190,7 +190,7 @@ func (w *changeWriter) deletes() (out []meta.Manifest, err error) {
 // deleteFile writes the deleted rows of data files of one partition, in the order that Iceberg requires: by path, then
 // by position.
 func (w *changeWriter) deleteFile(n int, data []int) (e meta.Entry, err error) {
-	slices.SortFunc(data, func(a, b int) int { return cmp.Compare(w.c.op.data[a].Path, w.c.op.data[b].Path) })
+	sorted.By(data, func(a, b int) int { return cmp.Compare(w.c.op.data[a].Path, w.c.op.data[b].Path) })
 	b := array.NewRecordBuilder(memory.DefaultAllocator, deletesSchema)
 	defer b.Release()
 	for _, k := range data {

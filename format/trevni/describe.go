@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 
 	"stoa/fault"
@@ -16,6 +15,7 @@ import (
 	"stoa/format/trevni/internal/schema"
 	"stoa/format/trevni/internal/table"
 	"stoa/internal/describe"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -74,7 +74,7 @@ func (d *describer) columns() (first error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorted.StablyBy(order, func(a, b int) int {
 		return cmp.Compare(d.f.Header.Columns[a].Start, d.f.Header.Columns[b].Start)
 	})
 	for _, i := range order {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -98,7 +99,7 @@ func byBytes(findings []region.Finding, group []int) {
 			small = append(small, i)
 		}
 	}
-	slices.SortStableFunc(small, func(i, j int) int {
+	sorted.StablyBy(small, func(i, j int) int {
 		a, b := findings[i].At, findings[j].At
 		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Off, b.Off))
 	})
@@ -186,9 +187,9 @@ func (in *Incident) finish(findings []region.Finding) {
 			in.At.Len = end - in.At.Off
 		}
 	}
-	for _, code := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	}) {
+	codes := slices.Collect(maps.Keys(counts))
+	sorted.By(codes, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	for _, code := range codes {
 		in.Codes = append(in.Codes, CodeCount{code, counts[code]})
 	}
 }

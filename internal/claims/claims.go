@@ -6,9 +6,9 @@ package claims
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 )
 
 // Chunk is the location of a column chunk according to the metadata.
@@ -24,7 +24,7 @@ func Overlaps(all []Chunk) map[int]int {
 	for i := range all {
 		chunks[i].at, byPlace[i] = all[i].At, i
 	}
-	slices.SortStableFunc(byPlace, func(a, b int) int { return cmp.Compare(all[a].At.Off, all[b].At.Off) })
+	sorted.StablyBy(byPlace, func(a, b int) int { return cmp.Compare(all[a].At.Off, all[b].At.Off) })
 	clusters := clustersOf(chunks, byPlace)
 	if len(clusters) == 0 {
 		return nil

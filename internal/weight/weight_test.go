@@ -2,6 +2,7 @@ package weight
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 const library = `package main
 
 import (
-	"encoding/json"
 	"context"
 	"os"
 
@@ -35,6 +35,7 @@ func main() {
 // dependencies.
 func linked(t *testing.T, dir, what, tags string, more ...string) (size int64, needs string) {
 	t.Helper()
+	readTree(t)
 	program := filepath.Join(dir, "program")
 	args := append([]string{"build", "-trimpath", "-tags=" + tags, "-ldflags=-s -w -dumpdep", "-o", program}, more...)
 	cmd := exec.Command("go", append(args, what)...)
@@ -48,6 +49,21 @@ func linked(t *testing.T, dir, what, tags string, more ...string) (size int64, n
 		t.Fatal(err)
 	}
 	return info.Size(), string(out)
+}
+
+// readTree reads the directories of the module. The go command keeps the result of a test until a file changes that the
+// test itself has opened, and it is go build that opens the sources.
+func readTree(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
+		if base := d.Name(); err == nil && d.IsDir() && (base == "testdata" || len(base) > 2 && base[0] == '.') {
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestClients checks that the clients of S3 and HDFS cost the command at most 6 MB: it is linked with and without them.

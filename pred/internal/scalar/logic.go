@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 )
 
 // needBool returns an error unless all nodes are boolean, or null.
@@ -348,7 +349,7 @@ func (x *Node) inSet(items []*Node) (*Node, error) {
 		at = append(at, i)
 	}
 	c := order(x.Type, x.Type, all, all)
-	slices.SortFunc(at, c)
+	sorted.By(at, c)
 	return node(Type{Kind: Bool}, []*Node{x}, func(r *run, live []bool) *vec {
 		a := x.eval(r, live)
 		v := r.alloc(Type{Kind: Bool}, r.nulls(a))

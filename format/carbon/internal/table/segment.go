@@ -15,6 +15,7 @@ import (
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -327,7 +328,9 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 		h.missingIndex = path.Join(p.Dir, p.Indexes[0])
 	}
 	var out []Part
-	for _, name := range slices.SortedFunc(maps.Keys(files.data), status.CompareNames) {
+	names := slices.Collect(maps.Keys(files.data))
+	sorted.By(names, status.CompareNames)
+	for _, name := range names {
 		n := status.ParseFileName(name)
 		mine := blocks[name] != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.SegmentID())
 		if mine {

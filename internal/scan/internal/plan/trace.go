@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"stoa/format"
+	"stoa/internal/sorted"
 	"stoa/pred"
 )
 
@@ -281,8 +282,9 @@ func (t *Trace) Tallies() []Tally {
 
 // reasons returns the counts as reasons, the largest first.
 func reasons(counts map[string]int64) (out []Reason) {
-	for _, why := range slices.SortedFunc(maps.Keys(counts),
-		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
+	all := slices.Collect(maps.Keys(counts))
+	sorted.By(all, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) })
+	for _, why := range all {
 		if counts[why] > 0 {
 			out = append(out, Reason{why, counts[why]})
 		}
