@@ -92,6 +92,9 @@ func (m *merger) prepare(groups int) error {
 	if m.positional() {
 		sub.Filter, sub.Filters = nil, nil
 		sub.Query.Filter = nil
+		if p.Spec.Damaged == plan.NullCells {
+			sub.Postponed = p.Filters
+		}
 		for _, col := range p.Filters {
 			sub.Outputs = append(sub.Outputs, plan.Output{Top: p.Columns[col].Path[0], Col: col})
 		}
@@ -304,7 +307,7 @@ func (m *merger) choose() error {
 	sel := vec.All(n)
 	if e := r.Plan.Filter; e != nil {
 		var err error
-		if sel, err = m.evaluate(e, n); err != nil {
+		if sel, err = m.evaluate(e, n, m.known(rows)); err != nil {
 			return err
 		}
 	}
@@ -317,7 +320,22 @@ func (m *merger) choose() error {
 	return r.Out.Added(sel.Count)
 }
 
-func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
+// known returns those of the planned rows that have all cells of the filter: over a lost cell it is unknown.
+func (m *merger) known(rows vec.Range) *vec.Sel {
+	n := int(rows.Len())
+	if len(m.sub.Postponed) == 0 {
+		return vec.All(n)
+	}
+	bits := make([]byte, (n+7)/8)
+	for i := range n {
+		at := int(rows.From) + i
+		lost := m.cursors[m.from[at]].chunk.Unknown[m.at[at]]
+		vec.SetBits(bits, i, i+1, !lost)
+	}
+	return vec.NewSel(bits, n)
+}
+
+func (m *merger) evaluate(e *pred.Expr, n int, sel *vec.Sel) (*vec.Sel, error) {
 	views := map[string]arrow.Array{}
 	defer func() {
 		for _, v := range views {
@@ -334,7 +352,7 @@ func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
 		}
 		views[name] = v
 	}
-	return e.Eval(n, func(path string) arrow.Array { return views[path] }, nil)
+	return e.Eval(n, func(path string) arrow.Array { return views[path] }, sel)
 }
 
 // cursor is one row group of a cluster.

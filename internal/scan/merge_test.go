@@ -15,6 +15,7 @@ import (
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -207,4 +208,59 @@ func TestMergeAgainstSorting(t *testing.T) {
 		src.Dicts.Close()
 		mem.AssertSize(failer{t}, 0)
 	})
+}
+
+// TestPositionsOverLostCells: a filter passes the same rows whether positions are counted or not, in one piece or in
+// several, also where cells of its columns are lost.
+func TestPositionsOverLostCells(t *testing.T) {
+	unknown := 0
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawSortedGroups(t)
+		m := store.NewMemory(nil)
+		seed := rapid.Uint64().Draw(t, "bad")
+		for i, g := range h.groups {
+			for c := range g.columns {
+				col := &g.columns[c]
+				key := slices.ContainsFunc(h.keys, func(k format.Key) bool { return k.Column == c })
+				if col.bad = map[int]bool{}; !key {
+					for p := range 4 {
+						col.bad[p] = mix(seed^uint64(100*i+10*c+p))%3 == 0
+					}
+				}
+				m.Put(col.object(), col.bytes())
+			}
+		}
+		filters := []string{"a is null", "c is null or a < 35", "b <> 'x1'"}
+		filter := parse(t, rapid.SampledFrom(filters).Draw(t, "filter"))
+		policy := rapid.SampledFrom([]scan.Damaged{scan.SkipRows, scan.NullCells}).Draw(t, "policy")
+		read := func(rows vec.Range) (out []string) {
+			src := scan.Source{Reader: h, Objects: scan.NewObjects(m), Dicts: scan.NewDicts(),
+				Limits: format.Limits{}.WithDefaults()}
+			defer src.Dicts.Close()
+			spec := scan.Spec{Rows: rows, Filter: filter, Damaged: policy,
+				Lost: func(region.Loss) { unknown++ }}
+			for b, err := range scan.Run(context.Background(), src, spec, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, lines(b)...)
+			}
+			return out
+		}
+		want := read(vec.Range{})
+		if got := read(vec.Range{To: 1 << 40}); !slices.Equal(got, want) {
+			t.Fatalf("by position %q\nwithout %q", got, want)
+		}
+		step := rapid.Int64Range(1, 80).Draw(t, "step")
+		var pieces []string
+		for at := int64(0); at < int64(h.rows(true).rows); at += step {
+			pieces = append(pieces, read(vec.Range{From: at, To: at + step})...)
+		}
+		if !slices.Equal(pieces, want) {
+			t.Fatalf("in pieces of %d %q\nwhole %q", step, pieces, want)
+		}
+	})
+	if unknown == 0 {
+		t.Error("nothing was lost")
+	}
 }

@@ -148,7 +148,7 @@
     v.lostMore = v.lostMore || r.lost_more;
     v.noticed = r.noticed || v.noticed;
     for (const a of r.altered || []) v.altered.add(a.column);
-    const told = S.lost({ lost: v.lost, lost_more: v.lostMore, noticed: v.noticed }, v.where ? 'Rows of which the filter needs a lost cell are not among these, except in a Kudu table of several rowsets: there a lost cell counts as null.' : 'What cannot be read is marked.');
+    const told = S.lost({ lost: v.lost, lost_more: v.lostMore, noticed: v.noticed }, v.where ? 'Rows of which the filter needs a lost cell are not among these.' : 'What cannot be read is marked.');
     S.clear(v.note, r.recovered ? h('p', { class: 'bad' }, 'Damaged: this is what recovery finds.') : null, told, S.altered([...v.altered]));
   }
 

@@ -23,6 +23,8 @@ type Collector struct {
 	held  int64              // bytes of parts, approximately
 	rows  int                // in Vecs
 	Given int64              // rows that were emitted or are in Vecs
+
+	unknown []bool // of the rows in Vecs; see Chunk
 }
 
 func New(p *plan.Plan, yield func(arrow.RecordBatch, error) bool) *Collector {
@@ -99,6 +101,15 @@ func (c *Collector) Start() error {
 	return nil
 }
 
+// Know records, of the rows that sel selects and that are being appended, which have all cells of the postponed filter.
+func (c *Collector) Know(sel, known *vec.Sel) {
+	for i := range sel.N {
+		if sel.Has(i) {
+			c.unknown = append(c.unknown, !known.Has(i))
+		}
+	}
+}
+
 // AppendArray appends entries to a nested output.
 func (c *Collector) AppendArray(i int, a arrow.Array) error {
 	if err := c.Start(); err != nil {
@@ -162,8 +173,8 @@ func (c *Collector) Flush() error {
 // emit emits the first n collected rows.
 func (c *Collector) emit(n int) error {
 	if c.Take != nil {
-		ch := &Chunk{Vecs: c.Vecs, Rows: c.rows}
-		c.Vecs, c.rows = nil, 0
+		ch := &Chunk{Vecs: c.Vecs, Rows: c.rows, Unknown: c.unknown}
+		c.Vecs, c.rows, c.unknown = nil, 0, nil
 		return c.Take(ch)
 	}
 	c.rows -= n
@@ -268,9 +279,10 @@ func (c *Collector) present(cols []arrow.Array) ([]arrow.Array, error) {
 
 // Chunk is some rows of a row group, in order: a vector for each output of the plan.
 type Chunk struct {
-	Vecs   []*vec.Vector
-	Rows   int
-	Losses []region.Loss // since the previous chunk
+	Vecs    []*vec.Vector
+	Rows    int
+	Unknown []bool        // of each row, whether a cell of the plan's Postponed columns is lost; nil: there are none
+	Losses  []region.Loss // since the previous chunk
 }
 
 // Release releases the vectors. A nil Chunk is allowed.

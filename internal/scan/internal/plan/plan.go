@@ -33,8 +33,10 @@ type Plan struct {
 	Shown    []Shown // the fields of the batches, made of outputs; nil: the outputs themselves
 	Repeated bool    // some outputs are the same column
 	Filters  []int   // physical columns that the filter uses
-	Keys     []int   // those of Filters by which row groups are merged: a row without its key has no position
-	Others   []int   // the other physical columns that are read
+	// Postponed are, under NullCells, columns of a filter that is evaluated after a merge: unknown over lost cells.
+	Postponed []int
+	Keys      []int // those of Filters by which row groups are merged: a row without its key has no position
+	Others    []int // the other physical columns that are read
 	// The same for nested fields, whose columns are in none of the lists above.
 	FilterFields, OtherFields []*FieldPlan
 	Columns                   []format.Column

@@ -52,6 +52,13 @@ func (w *Windows) append(sel *vec.Sel, a int64, n int) error {
 			return err
 		}
 	}
+	if len(w.run.Plan.Postponed) > 0 {
+		known := sel
+		for _, col := range w.run.Plan.Postponed {
+			known = w.byCol[col].dropLost(known, a, a+int64(n))
+		}
+		w.run.Out.Know(sel, known)
+	}
 	return nil
 }
 
