@@ -320,9 +320,11 @@ func (r *setRecovery) oneSet() error {
 			continue
 		}
 		id, _ := f.Footer.Get(block.SetKey)
-		if f.CountKnown() || isOtherID(string(id), best) {
+		other := isOtherID(string(id), best)
+		switch {
+		case f.CountKnown(), other && len(r.set.Columns[i].Marks) == 0:
 			r.lost[i] = r.set.checkID(f.File, i)
-		} else if len(id) == 0 {
+		case other, len(id) == 0: // a damaged footer does not prove it
 			r.lost[i] = r.dropForeignBlocks(i, otherSet)
 		}
 	}
@@ -351,7 +353,7 @@ func (r *setRecovery) tie(votes map[string]int, best string) error {
 		strings.Join(tied, ", "))
 }
 
-// isOtherID reports whether id, read from a damaged footer, is the id of another set: more than half of its bytes
+// isOtherID reports whether id, read from a damaged footer, may be the id of another set: more than half of its bytes
 // differ.
 func isOtherID(id, set string) bool {
 	differ := 0
@@ -363,9 +365,9 @@ func isOtherID(id, set string) bool {
 	return differ > len(set)/2
 }
 
-// dropForeignBlocks handles the file of column i, whose footer is lost: blocks count as lost unless the marks in the
-// setFile prove that they are the table's. otherSet means that these marks are of another set than the files. The error
-// is Corrupt if no block is the table's.
+// dropForeignBlocks handles the file of column i, whose footer is lost, or so damaged that its id is not the set's:
+// blocks count as lost unless the marks in the setFile prove that they are the table's. otherSet means that these marks
+// are of another set than the files. The error is Corrupt if no block is the table's.
 func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 	f, marks := r.t.files[i], r.set.Columns[i].Marks
 	if len(marks) == 0 || f.found == nil {

@@ -42,21 +42,29 @@ func CheckNames(roots []*Column) error {
 	return nil
 }
 
-// RepairNames renames columns so that the rest of a damaged schema can be read: names that are not UTF-8 are quoted,
-// names of an earlier column are numbered.
+// RepairNames renames columns so that the rest of a damaged schema can be read: names that are not UTF-8 are quoted.
+// Names that several columns have are numbered, all of them: which of the columns has its own name is not known, and
+// none may be taken for the other.
 func RepairNames(roots []*Column) {
-	names := map[string]bool{}
+	times := map[string]int{}
 	for _, r := range roots {
 		r.Walk(func(c *Column) {
 			if !utf8.ValidString(c.Name) {
 				c.Name = strings.Trim(fmt.Sprintf("%+q", c.Name), `"`)
 			}
 		})
-		for n := 2; names[r.Name] && !r.Invisible; n++ {
-			if next := fmt.Sprintf("%s_%d", r.Name, n); !names[next] {
-				r.Name = next
-			}
+		if !r.Invisible {
+			times[r.Name]++
 		}
-		names[r.Name] = names[r.Name] || !r.Invisible
+	}
+	for _, r := range roots {
+		if r.Invisible || times[r.Name] < 2 {
+			continue
+		}
+		name := r.Name
+		for n := 1; times[r.Name] > 0; n++ {
+			r.Name = fmt.Sprintf("%s_%d", name, n)
+		}
+		times[r.Name]++
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestNames: columns as writers produce them are accepted, others are refused; RepairNames makes their names
-// distinct.
+// distinct, and leaves no column a name that two had.
 func TestNames(t *testing.T) {
 	roots := func(list ...layout.ColumnSchema) (out []*Column) {
 		for i := range list {
@@ -30,7 +30,16 @@ func TestNames(t *testing.T) {
 		if err := CheckNames(list); err == nil {
 			t.Errorf("%v: expected an error, found none", bad)
 		}
+		before := map[string]int{}
+		for _, c := range list {
+			before[c.Name]++
+		}
 		RepairNames(list)
+		for _, c := range list {
+			if before[c.Name] > 1 {
+				t.Errorf("%v: a column is still called %q", bad, c.Name)
+			}
+		}
 		for i := range list {
 			list[i].Ordinal = int32(i)
 		}
