@@ -84,10 +84,14 @@ func RangeOf(status int, h http.Header) (off, size int64) {
 	size = -1
 	if status == http.StatusPartialContent {
 		part, all, ok := strings.Cut(strings.TrimPrefix(h.Get("Content-Range"), "bytes "), "/")
-		from, _, ok2 := strings.Cut(part, "-")
+		from, to, ok2 := strings.Cut(part, "-")
 		n, err := strconv.ParseInt(from, 10, 64)
 		if !ok || !ok2 || err != nil {
 			return -1, -1
+		}
+		length, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+		if last, bad := strconv.ParseInt(to, 10, 64); err == nil && (bad != nil || length != last-n+1) {
+			return -1, -1 // other bytes than those of the range: a proxy has compressed them
 		}
 		if total, err := strconv.ParseInt(all, 10, 64); err == nil {
 			size = total

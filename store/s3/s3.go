@@ -63,7 +63,7 @@ func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (
 	if strings.HasSuffix(after, "/") {
 		after += "\U0010ffff" // after all keys grouped under the prefix
 	}
-	no := false
+	no, seen := false, map[string]bool{}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	for o := range c.api.ListObjectsIter(ctx, c.bucket, minio.ListObjectsOptions{Prefix: prefix, StartAfter: after,
@@ -74,6 +74,10 @@ func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (
 		if o.Key == "" {
 			continue
 		}
+		if dir := strings.HasSuffix(o.Key, "/"); seen[o.Key] || !dir && o.Key <= after {
+			return nil, false, &remote.Error{Reason: "the store lists the key " + printable(o.Key) + " again"}
+		}
+		seen[o.Key] = true
 		x := remote.Object{Key: o.Key, Size: o.Size, Stamp: stampOf(o.ETag, o.LastModified), Changed: o.LastModified}
 		if shallow && strings.HasSuffix(o.Key, "/") && o.ETag == "" {
 			x = remote.Object{Key: o.Key, Dir: true}
