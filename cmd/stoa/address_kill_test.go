@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"stoa/store/remote/remotetest"
@@ -194,4 +199,68 @@ func TestKilledAtAnyRequest(t *testing.T) {
 		}
 	}
 	t.Log(seen)
+}
+
+// late is a store that carries out one write only after the process that asked for it, and was then told to end, is
+// gone.
+type late struct {
+	*remotetest.S3
+	at  int64 // number of the write
+	cmd *exec.Cmd
+	n   atomic.Int64
+	do  chan func() // the write
+}
+
+func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPut || l.n.Add(1) != l.at {
+		l.S3.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	again := r.Clone(context.Background())
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	l.do <- func() { l.S3.ServeHTTP(httptest.NewRecorder(), again) }
+	l.cmd.Process.Signal(syscall.SIGTERM)
+	<-r.Context().Done()
+}
+
+// TestLateWrites: whichever write of an interrupted command a store carries out later, no part of a directory is
+// readable that nothing marks as unfinished, and clean leaves nothing of it.
+func TestLateWrites(t *testing.T) {
+	dir := t.TempDir()
+	text, sorted := numbered(0, 300)
+	src := filepath.Join(dir, "new.jsonl")
+	write(t, src, text)
+	for _, to := range []string{"cfile", "iceberg", "parquet"} {
+		place := "s3://bucket/d/t"
+		if to == "parquet" {
+			place += ".parquet"
+		}
+		for at := int64(1); ; at++ {
+			s3, root := emptyBucket(t)
+			l := &late{S3: s3, at: at, do: make(chan func(), 1)}
+			asS3(t, l)
+			l.cmd = exec.Command(os.Args[0], "convert", src, "--to", to, "-o", place)
+			l.cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "TMPDIR="+t.TempDir())
+			out, _ := l.cmd.CombinedOutput()
+			if len(l.do) == 0 { // there are fewer writes
+				break
+			}
+			(<-l.do)()
+			what := fmt.Sprintf("%s, write %d: %s", to, at, out)
+			got := rowsAt(t, s3, place)
+			if got != "nothing" && got != "unfinished" && got != strings.Join(sorted, "\n") {
+				t.Errorf("%s: %.600s", what, got)
+			}
+			if got == "nothing" || got == "unfinished" {
+				said("s3://bucket", "clean", "s3://bucket/d", "--older-than", "-1m")
+				if keys := keysOf(t, root); len(keys) > 0 {
+					t.Errorf("%s: %q stay", what, keys)
+				}
+			}
+		}
+	}
 }

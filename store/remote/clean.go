@@ -151,7 +151,7 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 			mine = append(mine, o)
 		}
 	}
-	if ended {
+	if ended = ended && len(mine) == len(doc.Objects); ended { // the last one alone may have appeared late
 		mine = nil
 	}
 	for _, o := range append(mine, mark) {

@@ -95,6 +95,8 @@ type outgoing struct {
 	err    error // the first error
 	work   sync.WaitGroup
 	put    Object // the visible object
+
+	uncertain bool // the request that makes it visible was cut off, and the store may still carry it out
 }
 
 func (s *sink) Scratch(context.Context) (store.Scratch, error) { return store.NewScratch() }
@@ -272,6 +274,7 @@ func (o *outgoing) appear(ctx context.Context, c Condition) (err error) {
 			o.mu.Unlock()
 		}
 	}
+	o.uncertain = errors.As(err, new(*UncertainError))
 	return pathError("write", o.name, err)
 }
 

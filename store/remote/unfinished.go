@@ -63,15 +63,22 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
 }
 
-// removeObjects removes the visible objects, the last one first, and then the mark.
+// removeObjects removes the visible objects, the last one first, and then the mark. The mark stays if a request was cut
+// off that the store may still carry out: the object would appear in a directory that nothing marks.
 func (s *sink) removeObjects(ctx context.Context, mark string) error {
+	uncertain := false
 	for _, o := range slices.Backward(s.objects) {
-		if o.put.Key == "" {
+		uncertain = uncertain || o.uncertain
+		if o.put.Key == "" && !o.uncertain {
 			continue
 		}
-		if err := s.root.remove(ctx, o.key); err != nil {
+		if err := s.root.remove(ctx, o.key); err != nil && !(o.uncertain && errors.Is(err, fs.ErrNotExist)) {
 			return pathError("remove", o.name, err)
 		}
+	}
+	if uncertain {
+		return pathError("remove", s.name+"/"+Unfinished, errors.New("it stays, as an object whose request was cut "+
+			"off may still appear; stoa clean removes both"))
 	}
 	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(ctx, mark))
 }
