@@ -247,6 +247,9 @@ func TestLateWrites(t *testing.T) {
 			l.cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "TMPDIR="+t.TempDir())
 			out, _ := l.cmd.CombinedOutput()
 			if len(l.do) == 0 { // there are fewer writes
+				if at == 1 {
+					t.Errorf("%s: nothing was written: %s", to, out)
+				}
 				break
 			}
 			(<-l.do)()

@@ -130,7 +130,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	if damagedPage(p, err) {
 		p, err = x.nextOfTwin(ctx, p, err)
 	}
-	if err == nil && p.Lost != nil && x.t.mayFill(x.set, x.col) {
+	if err == nil && p.Lost != nil && p.First >= 0 && p.Rows > 0 && x.t.mayFill(x.set, x.col) {
 		x.gap = &filledChunk{x.t, x.set, x.col, p.Lost, vec.Range{From: p.First, To: p.First + p.Rows}}
 		return x.Next(ctx)
 	}
