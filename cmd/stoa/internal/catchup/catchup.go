@@ -4,16 +4,11 @@
 package catchup
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -26,12 +21,13 @@ import (
 	"stoa/format/iceberg"
 	"stoa/internal/content"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // Options say what is compared, and how it is written.
 type Options struct {
-	Dir      string // of the table
-	Delta    bool   // its Delta log is changed, and else the metadata of Iceberg
+	Home     Home // of the table
+	Delta    bool // its Delta log is changed, and else the metadata of Iceberg
 	Formats  []format.Format
 	Schema   *arrow.Schema // of the rows of the source
 	Rows     func() iter.Seq2[arrow.RecordBatch, error]
@@ -67,16 +63,21 @@ type change interface {
 	Abort(ctx context.Context) error
 }
 
-// begin begins a change.
+// begin begins a change, if the store keeps two of them apart.
 func begin(ctx context.Context, o Options, sink store.Sink) (change, error) {
+	if !o.DryRun {
+		if err := o.Home.check(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if o.Delta {
-		c, err := delta.OpenChange(ctx, store.Local{}, o.Dir, sink, o.Write, o.Time)
+		c, err := delta.OpenChange(ctx, o.Home.tree, o.Home.dir, sink, o.Write, o.Time)
 		if err != nil {
 			return nil, err
 		}
 		return c, nil
 	}
-	c, err := iceberg.OpenChange(ctx, store.Local{}, o.Dir, sink, o.Write, o.Time)
+	c, err := iceberg.OpenChange(ctx, o.Home.tree, o.Home.dir, sink, o.Write, o.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func begin(ctx context.Context, o Options, sink store.Sink) (change, error) {
 
 // Run makes the change. If nothing has changed, there is no new snapshot.
 func Run(ctx context.Context, o Options) (r Result, err error) {
-	sink := &adding{dir: o.Dir}
+	sink := &adding{home: o.Home}
 	c, err := begin(ctx, o, sink)
 	if err != nil {
 		return r, err
@@ -129,16 +130,16 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		}
 		r.Checked = true
 	}
-	if err := commit(o.Dir, name, metadata); err != nil {
-		return r, err
+	err = o.Home.commit(ctx, name, metadata)
+	if err == nil || errors.As(err, new(*remote.UncertainError)) {
+		sink.keep()
+		done = true
 	}
-	sink.done = nil // they are part of the table now
-	done = true
-	if c, ok := c.(*iceberg.Change); ok {
+	if c, ok := c.(*iceberg.Change); ok && err == nil {
 		hint, text := c.Hint()
-		return r, replace(filepath.Join(o.Dir, hint), []byte(text))
+		err = o.Home.replace(ctx, hint, []byte(text))
 	}
-	return r, nil
+	return r, err
 }
 
 // pairs says which columns of the source are those of the table.
@@ -276,12 +277,12 @@ func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, 
 
 // check reads the table with the new metadata, before these are visible.
 func (m *pairs) check(ctx context.Context, o Options, name string, metadata []byte, want content.Sum) error {
-	place, from := filepath.Join(o.Dir, name), iceberg.Format.Name
-	tree := &withFile{Local: store.Local{}, name: filepath.ToSlash(place), bytes: metadata}
+	place, from := path.Join(o.Home.dir, name), iceberg.Format.Name
 	if o.Delta {
-		place, from = o.Dir, delta.Format.Name
+		place, from = o.Home.dir, delta.Format.Name
 	}
-	t, err := stoa.Open(ctx, place, stoa.OpenOptions{Formats: o.Formats, From: from, Tree: tree, KeepPages: -1})
+	t, err := stoa.Open(ctx, place, stoa.OpenOptions{Formats: o.Formats, From: from, KeepPages: -1,
+		Tree: o.Home.with(name, metadata)})
 	if err != nil {
 		return fmt.Errorf("the new snapshot cannot be read: %w", err)
 	}
@@ -294,127 +295,8 @@ func (m *pairs) check(ctx context.Context, o Options, name string, metadata []by
 		sum.Add(b)
 	}
 	if why := want.Difference(sum.Sum()); why != "" {
-		return &stoa.UnprovenError{Output: o.Dir, Rows: [2]int64{want.Rows, sum.Sum().Rows}, Reason: why}
+		return &stoa.UnprovenError{Output: remote.Shown(o.Home.dir),
+			Rows: [2]int64{want.Rows, sum.Sum().Rows}, Reason: why}
 	}
 	return nil
-}
-
-// withFile is the local file system with one more file.
-type withFile struct {
-	store.Local
-	name  string
-	bytes []byte
-}
-
-func (t *withFile) memory() *store.Memory { return store.NewMemory(map[string][]byte{t.name: t.bytes}) }
-
-func (t *withFile) Open(ctx context.Context, name string) (store.Source, error) {
-	if filepath.ToSlash(name) == t.name {
-		return t.memory().Open(ctx, t.name)
-	}
-	return t.Local.Open(ctx, name)
-}
-
-func (t *withFile) Stat(ctx context.Context, name string) (store.Info, error) {
-	if filepath.ToSlash(name) == t.name {
-		return t.memory().Stat(ctx, t.name)
-	}
-	return t.Local.Stat(ctx, name)
-}
-
-func (t *withFile) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		for info, err := range t.Local.List(ctx, dir) {
-			if !yield(info, err) {
-				return
-			}
-		}
-		if info, err := t.Stat(ctx, t.name); path.Clean(filepath.ToSlash(dir)) == path.Dir(t.name) {
-			yield(info, err)
-		}
-	}
-}
-
-// commit makes the change: the metadata appear whole, or not at all if another writer was faster.
-func commit(dir, name string, metadata []byte) error {
-	to := filepath.Join(dir, name)
-	tmp, remove, err := store.Local{}.TempDir(to)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	from := filepath.Join(tmp, filepath.Base(to))
-	if err := replace(from, metadata); err != nil {
-		return err
-	}
-	err = os.Link(from, to)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: another writer has changed the table meanwhile; nothing was committed: run again", to)
-	}
-	return err
-}
-
-// replace writes a file and renames it.
-func replace(name string, b []byte) error {
-	ctx := context.Background()
-	s := store.Strict(store.Local{}.Sink(name, nil))
-	o, err := s.Create(ctx, "")
-	if err != nil {
-		return err
-	}
-	if _, err := bytes.NewReader(b).WriteTo(o); err != nil {
-		return errors.Join(err, o.Close(), s.Abort(ctx))
-	}
-	if err := o.Close(); err != nil {
-		return errors.Join(err, s.Abort(ctx))
-	}
-	return s.Commit(ctx)
-}
-
-// adding is a sink that adds files to a directory: each appears when it is complete.
-type adding struct {
-	dir  string
-	made []store.Sink
-	done []string
-}
-
-func (s *adding) Create(ctx context.Context, name string) (store.Object, error) {
-	to := filepath.Join(s.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return nil, err
-	}
-	one := store.Strict(store.Local{}.Sink(to, nil))
-	o, err := one.Create(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	s.made, s.done = append(s.made, one), append(s.done, to)
-	return o, nil
-}
-
-func (s *adding) Scratch(context.Context) (store.Scratch, error) { return store.NewScratch() }
-
-// Commit gives the files their names. Nothing refers to them before the metadata do.
-func (s *adding) Commit(ctx context.Context) error {
-	for _, one := range s.made {
-		if err := one.Commit(ctx); err != nil {
-			return err
-		}
-	}
-	s.made = nil
-	return nil
-}
-
-// Abort removes the files.
-func (s *adding) Abort(ctx context.Context) (err error) {
-	for _, one := range s.made {
-		err = errors.Join(err, one.Abort(ctx))
-	}
-	for _, name := range slices.Backward(s.done) {
-		if e := os.Remove(name); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	s.made, s.done = nil, nil
-	return err
 }

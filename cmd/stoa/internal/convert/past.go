@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/register"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 	"stoa/internal/sorted"
@@ -51,9 +53,8 @@ func (f *pastFlags) register(cmd *cobra.Command) {
 
 func (f *pastFlags) on() bool { return f.catchUp || f.dry || len(f.moments) > 0 || f.every != "" }
 
-// runPast writes or changes a table of Iceberg or Delta with several snapshots.
-func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f pastFlags, all allFlags) error {
-	began := time.Now()
+// check returns an error if the flags contradict each other.
+func (f pastFlags) check(c *conversion, all allFlags) error {
 	switch {
 	case f.dry && !f.catchUp:
 		return cli.WrongUse("--dry-run goes with --catch-up, which changes a table: convert only writes new ones")
@@ -65,39 +66,54 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 		return cli.WrongUse("--catch-up, --snapshots and --every are for --to iceberg or delta")
 	case c.Damaged != "fail" || c.Manifest != "":
 		return cli.WrongUse("--catch-up, --snapshots and --every need a source that can be read as a whole")
-	case remote.Is(c.out) || c.out == cli.Dash:
-		return cli.WrongUse("--catch-up, --snapshots and --every write a local directory")
+	case c.out == cli.Dash:
+		return cli.WrongUse("--catch-up, --snapshots and --every write a directory")
 	}
-	c.to = cmp.Or(c.to, kindsOf(c.out), "iceberg")
-	wo, err := c.options(a)
-	if err != nil {
-		return err
-	}
-	oo, err := c.SourceFlags.Options(ctx, a, paths)
-	if err != nil {
+	return cli.CheckWritable(c.out)
+}
+
+// runPast writes or changes a table of Iceberg or Delta with several snapshots.
+func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f pastFlags, all allFlags) error {
+	began := time.Now()
+	if err := f.check(c, all); err != nil {
 		return err
 	}
 	if err := a.CheckOutputs(cli.PlacesOf(paths), c.out); err != nil {
 		return err
 	}
-	p := &past{c: c, a: a, paths: paths, wo: wo, oo: oo, dry: f.dry,
-		dir: strings.TrimRight(c.out, "/")}
+	p := &past{c: c, a: a, paths: paths, dry: f.dry, dir: strings.TrimRight(c.out, "/")}
+	home, err := p.home(ctx, p.dir)
+	if err != nil {
+		return err
+	}
+	kinds, err := home.Kinds(ctx)
+	if err != nil {
+		return err
+	}
+	c.to = cmp.Or(c.to, strings.Join(kinds, ","), "iceberg")
+	p.wo, err = c.options(a)
+	if err != nil {
+		return err
+	}
+	if p.oo, err = c.SourceFlags.Options(ctx, a, paths); err != nil {
+		return err
+	}
 	if f.catchUp {
-		if len(wo.Opts) > 0 {
+		if len(p.wo.Opts) > 0 {
 			return cli.WrongUse("--catch-up keeps the options of the table: --opt and --partition-by have no meaning")
 		}
-		err = p.advance(ctx, p.dir, "", 0)
+		err = p.advance(ctx, home, "", 0)
 	} else {
 		err = p.snapshots(ctx, f)
 	}
 	if err != nil {
 		return err
 	}
-	p.sum.Output, p.sum.Seconds = c.out, time.Since(began).Seconds()
+	p.sum.Output, p.sum.Seconds = p.shown(), time.Since(began).Seconds()
 	if c.form == "json" {
 		return output.WriteSummary(a, p.sum)
 	}
-	text := fmt.Sprintf("%s: %s", c.out, display.Count(p.sum.Rows, "row"))
+	text := fmt.Sprintf("%s: %s", p.shown(), display.Count(p.sum.Rows, "row"))
 	if f.catchUp && f.dry {
 		a.Note("%s, %s would be added, %s deleted", text, display.Thousands(p.sum.Added),
 			display.Thousands(p.sum.Deleted))
@@ -150,8 +166,9 @@ func (p *past) open(ctx context.Context, at string) (*stoa.Table, stoa.ScanSpec,
 	return t, spec, err
 }
 
-// advance makes the table in dir have the rows of the source at a moment. ms is the time of the snapshot; 0: now.
-func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
+// advance makes the table in a directory have the rows of the source at a moment. ms is the time of the
+// snapshot; 0: now.
+func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int64) error {
 	t, spec, err := p.open(ctx, at)
 	if err != nil {
 		return err
@@ -168,7 +185,7 @@ func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
 		}
 	}
 	for i, kind := range strings.Split(p.c.to, ",") {
-		r, err := catchup.Run(ctx, catchup.Options{Dir: dir, Delta: kind == "delta", Formats: p.a.Formats, Schema: sc,
+		r, err := catchup.Run(ctx, catchup.Options{Home: home, Delta: kind == "delta", Formats: p.a.Formats, Schema: sc,
 			Time: ms, Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
 			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry})
 		p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
@@ -187,17 +204,17 @@ func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
 	return nil
 }
 
-// kindsOf returns the formats of which the table in a directory is; "" if of none.
-func kindsOf(dir string) string {
-	var kinds []string
-	iceberg, delta := cli.Versions(dir)
-	if iceberg > 0 {
-		kinds = append(kinds, "iceberg")
+// home returns the directory with a name: a path, or an address.
+func (p *past) home(ctx context.Context, name string) (catchup.Home, error) {
+	return catchup.At(ctx, p.a.Remote(), name, p.a.SingleWriter)
+}
+
+// shown returns where the table is, without what may be secret.
+func (p *past) shown() string {
+	if remote.Is(p.dir) {
+		return cli.ShownAddress(p.dir)
 	}
-	if delta > 0 {
-		kinds = append(kinds, "delta")
-	}
-	return strings.Join(kinds, ",")
+	return p.c.out
 }
 
 // moment is a moment at which the source is read, and the time of its snapshot in milliseconds since 1970.
@@ -206,32 +223,54 @@ type moment struct {
 	ms int64
 }
 
-// snapshots writes a new table with a snapshot for each moment. The table appears when it has all of them.
+// snapshots writes a new table with a snapshot for each moment. The table appears when it has all of them; one at an
+// address is built in a temporary directory.
 func (p *past) snapshots(ctx context.Context, f pastFlags) error {
 	all, err := p.moments(ctx, f)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(p.dir); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(&cli.UseError{Message: p.dir + " is there already", Hint: "choose another name"}, err)
-	}
-	tmp, remove, err := store.Local{}.TempDir(p.dir)
+	finish, building, remove, err := p.building(ctx)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	building := filepath.Join(tmp, filepath.Base(p.dir))
 	if err := p.first(ctx, building, all[0]); err != nil {
+		return err
+	}
+	home, err := p.home(ctx, building)
+	if err != nil {
 		return err
 	}
 	p.sum.Moments = 1
 	for _, m := range all[1:] {
-		if err := p.advance(ctx, building, m.at, m.ms); err != nil {
+		if err := p.advance(ctx, home, m.at, m.ms); err != nil {
 			return fmt.Errorf("at %s: %w", cmp.Or(m.at, "present"), err)
 		}
 	}
 	p.sum.Added, p.sum.Deleted = 0, 0
-	return os.Rename(building, p.dir)
+	return finish(building)
+}
+
+// building returns where a new table is built, and what then makes it appear.
+func (p *past) building(ctx context.Context) (finish func(dir string) error, dir string, remove func() error,
+	err error) {
+	if remote.Is(p.dir) {
+		sink, _, err := p.a.Sink(ctx, p.dir)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		tmp, err := os.MkdirTemp("", store.TempPrefix+"*")
+		return func(dir string) error { return catchup.Upload(ctx, dir, sink) }, filepath.Join(tmp, path.Base(p.dir)),
+			func() error { return os.RemoveAll(tmp) }, err
+	}
+	if _, err := os.Lstat(p.dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil, errors.Join(&cli.UseError{Message: p.dir + " is there already",
+			Hint: "choose another name"}, err)
+	}
+	tmp, remove, err := store.Local{}.TempDir(p.dir)
+	rename := func(dir string) error { return os.Rename(dir, p.dir) }
+	return rename, filepath.Join(tmp, filepath.Base(p.dir)), remove, err
 }
 
 // first writes the first snapshot.
@@ -251,11 +290,7 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 		opts[k] = v
 	}
 	if opts["location"] == "" && isIceberg(p.c.to) {
-		place, err := filepath.Abs(p.dir)
-		if err != nil {
-			return err
-		}
-		opts["location"] = "file://" + filepath.ToSlash(place)
+		opts["location"] = register.Location(p.shown())
 	}
 	if opts, err = p.c.fromSource(t, opts, false); err != nil {
 		return err

@@ -1,0 +1,322 @@
+package catchup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa/store"
+	"stoa/store/remote"
+)
+
+// Home is the directory of a table, in the local file system or at an address.
+type Home struct {
+	tree   store.Tree // in which the table is read
+	dir    string     // its name there
+	place  *remote.Place
+	remote *remote.Tree
+	single bool
+}
+
+// At returns the directory with a name: an address in t, or a local path. single: nobody else writes there, so that a
+// store that ignores conditions will do.
+func At(ctx context.Context, t *remote.Tree, name string, single bool) (Home, error) {
+	if !remote.Is(name) {
+		return Home{tree: store.Local{}, dir: name}, nil
+	}
+	dir, err := t.Enter(ctx, name)
+	if err != nil {
+		return Home{}, err
+	}
+	place, err := t.Place(dir)
+	return Home{tree: t, dir: dir, place: place, remote: t, single: single}, err
+}
+
+// Kinds returns the formats of which the table in the directory is, in the order in which they are changed.
+func (h Home) Kinds(ctx context.Context) (kinds []string, err error) {
+	if h.place != nil { // another process may have written there since it was listed
+		if _, err := h.place.List(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range []struct{ kind, dir, suffix string }{{"iceberg", "metadata", ".metadata.json"},
+		{"delta", "_delta_log", ".json"}} {
+		for info, err := range h.tree.List(ctx, path.Join(filepath.ToSlash(h.dir), k.dir)) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasSuffix(info.Name, k.suffix) {
+				kinds = append(kinds, k.kind)
+				break
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// check returns an error if the store lets two writers overwrite each other.
+func (h Home) check(ctx context.Context) error {
+	if h.place == nil || h.single {
+		return nil
+	}
+	return h.place.CheckConditions(ctx)
+}
+
+// sink returns the sink of one file.
+func (h Home) sink(ctx context.Context, rel string) (store.Sink, error) {
+	if h.place != nil {
+		return h.remote.Sink(ctx, remote.Shown(h.dir)+"/"+rel, remote.SinkOptions{})
+	}
+	to := filepath.Join(h.dir, filepath.FromSlash(rel))
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return nil, err
+	}
+	return store.Strict(store.Local{}.Sink(to, nil)), nil
+}
+
+// remove removes a file; it is not an error if there is none.
+func (h Home) remove(ctx context.Context, rel string) error {
+	if h.place != nil {
+		return h.place.Remove(ctx, rel)
+	}
+	err := os.Remove(filepath.Join(h.dir, filepath.FromSlash(rel)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// commit makes the change: the file appears whole, or not at all if another writer was faster.
+func (h Home) commit(ctx context.Context, rel string, b []byte) (err error) {
+	shown := path.Join(h.dir, rel)
+	if h.place != nil {
+		shown = remote.Shown(h.dir) + "/" + rel
+		err = h.create(ctx, rel, b)
+	} else {
+		err = createLocal(filepath.Join(h.dir, filepath.FromSlash(rel)), b)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: another writer has changed the table meanwhile; nothing was committed: run again", shown)
+	}
+	return err
+}
+
+// create creates an object that must not exist. A store with locks has no conditions: there the lock keeps two writers
+// of stoa apart.
+func (h Home) create(ctx context.Context, rel string, b []byte) error {
+	unlock, err := h.place.Lock(ctx, path.Join(path.Dir(rel), "_stoa.lock"))
+	if err != nil {
+		return err
+	}
+	_, err = h.place.Put(ctx, rel, bytes.NewReader(b), int64(len(b)), remote.Condition{Absent: !h.single})
+	if unlock != nil {
+		err = errors.Join(err, unlock())
+	}
+	return err
+}
+
+func createLocal(to string, b []byte) error {
+	tmp, remove, err := store.Local{}.TempDir(to)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	from := filepath.Join(tmp, filepath.Base(to))
+	if err := write(context.Background(), store.Strict(store.Local{}.Sink(from, nil)), b); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
+// replace writes a file that may exist.
+func (h Home) replace(ctx context.Context, rel string, b []byte) error {
+	s, err := h.sink(ctx, rel)
+	if err != nil {
+		return err
+	}
+	return write(ctx, s, b)
+}
+
+func write(ctx context.Context, s store.Sink, b []byte) error {
+	o, err := s.Create(ctx, "")
+	if err != nil {
+		return err
+	}
+	if _, err := bytes.NewReader(b).WriteTo(o); err != nil {
+		return errors.Join(err, o.Close(), s.Abort(ctx))
+	}
+	if err := o.Close(); err != nil {
+		return errors.Join(err, s.Abort(ctx))
+	}
+	return s.Commit(ctx)
+}
+
+// with returns the tree of the directory with one more file in it.
+func (h Home) with(rel string, b []byte) store.Tree {
+	return &withFile{Tree: h.tree, name: path.Join(filepath.ToSlash(h.dir), rel), bytes: b}
+}
+
+// withFile is a tree with one more file.
+type withFile struct {
+	store.Tree
+	name  string
+	bytes []byte
+}
+
+func (t *withFile) memory() *store.Memory { return store.NewMemory(map[string][]byte{t.name: t.bytes}) }
+
+// is reports whether a name is that of the file, however it is written.
+func (t *withFile) is(name string) bool { return path.Clean(filepath.ToSlash(name)) == t.name }
+
+func (t *withFile) Open(ctx context.Context, name string) (store.Source, error) {
+	if t.is(name) {
+		return t.memory().Open(ctx, t.name)
+	}
+	return t.Tree.Open(ctx, name)
+}
+
+func (t *withFile) Stat(ctx context.Context, name string) (store.Info, error) {
+	if t.is(name) {
+		return t.memory().Stat(ctx, t.name)
+	}
+	return t.Tree.Stat(ctx, name)
+}
+
+func (t *withFile) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range t.Tree.List(ctx, dir) {
+			if !yield(info, err) {
+				return
+			}
+		}
+		if path.Clean(filepath.ToSlash(dir)) == path.Dir(t.name) {
+			yield(t.Stat(ctx, t.name))
+		}
+	}
+}
+
+func (t *withFile) Irregular(ctx context.Context, dir string) iter.Seq[store.Irregular] {
+	return store.IrregularIn(ctx, t.Tree, dir)
+}
+
+func (t *withFile) Outside(name string) bool { return store.Outside(t.Tree, name) }
+
+// adding is a sink that adds files to a directory: each appears when it is complete.
+type adding struct {
+	home Home
+	made []*added // those that have not appeared
+	done []string // all
+}
+
+// added is a file that is being written.
+type added struct {
+	store.Object
+	sink   store.Sink
+	closed bool
+}
+
+func (o *added) Close() error {
+	o.closed = true
+	return o.Object.Close()
+}
+
+func (s *adding) Create(ctx context.Context, name string) (store.Object, error) {
+	one, err := s.home.sink(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := one.Create(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	f := &added{Object: o, sink: one}
+	s.made, s.done = append(s.made, f), append(s.done, name)
+	return f, nil
+}
+
+func (s *adding) Scratch(context.Context) (store.Scratch, error) { return store.NewScratch() }
+
+// Commit gives the files their names that are complete: several writers share the sink. Nothing refers to them before
+// the metadata do.
+func (s *adding) Commit(ctx context.Context) error {
+	var open []*added
+	for _, f := range s.made {
+		if !f.closed {
+			open = append(open, f)
+		} else if err := f.sink.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	s.made = open
+	return nil
+}
+
+// Abort removes the files.
+func (s *adding) Abort(ctx context.Context) (err error) {
+	for _, f := range s.made {
+		err = errors.Join(err, f.sink.Abort(ctx))
+	}
+	for _, name := range slices.Backward(s.done) {
+		err = errors.Join(err, s.home.remove(ctx, name))
+	}
+	s.keep()
+	return err
+}
+
+// keep forgets the files: they are part of the table, or may be.
+func (s *adding) keep() { s.made, s.done = nil, nil }
+
+// Upload writes the table in a local directory to a sink: data before the metadata that name them, and these in their
+// order.
+func Upload(ctx context.Context, dir string, sink store.Sink) (err error) {
+	var data, catalogue []string
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, name) // name begins with dir
+		switch rel = filepath.ToSlash(rel); {
+		case err != nil || d.IsDir():
+		case strings.HasPrefix(rel, "_delta_log/") || strings.HasPrefix(rel, "metadata/"):
+			catalogue = append(catalogue, rel)
+		default:
+			data = append(data, rel)
+		}
+		return err
+	})
+	for _, rel := range append(data, catalogue...) {
+		if err == nil {
+			err = uploadFile(ctx, filepath.Join(dir, filepath.FromSlash(rel)), sink, rel)
+		}
+	}
+	if err == nil {
+		err = sink.Commit(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, sink.Abort(ctx))
+	}
+	return nil
+}
+
+func uploadFile(ctx context.Context, from string, sink store.Sink, rel string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	o, err := sink.Create(ctx, rel)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(o, f)
+	return errors.Join(err, o.Close())
+}

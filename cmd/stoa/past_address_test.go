@@ -1,0 +1,162 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+
+	"stoa/store/remote/remotetest"
+)
+
+// TestCatchUpAtAddress changes a table of CarbonData, and a table of a lake in a bucket catches up with it: it has the
+// rows, and each older snapshot those of its time, although requests fail and runs are killed at any of them.
+func TestCatchUpAtAddress(t *testing.T) {
+	for i, to := range []string{"iceberg", "delta", "iceberg,delta"} {
+		t.Run(to, func(t *testing.T) { catchUpAtAddress(t, to, uint64(i)) })
+	}
+}
+
+func catchUpAtAddress(t *testing.T, to string, seed uint64) {
+	const lake = "s3://bucket/ware house/lake"
+	l := newLife(t, 10+seed)
+	s3, dir := emptyBucket(t)
+	asS3(t, s3)
+	do(t, "convert", lifeTable, "--to", to, "-o", lake, "-q")
+	k := &killer{S3: s3}
+	faults := remotetest.NewFaults(0.05, seed)
+	steps := 3
+	if !testing.Short() {
+		steps = 10
+	}
+	kinds := strings.Split(to, ",")
+	past := []map[int]string{maps.Clone(l.rows)}
+	requests := int64(60)
+	for range steps {
+		old := maps.Clone(l.rows)
+		for maps.Equal(old, l.rows) {
+			l.change()
+		}
+		if l.r.IntN(2) == 0 {
+			k.run(t, 1+l.r.Int64N(requests), l.r.IntN(2) == 0, "convert", "--catch-up", lifeTable, "-o", lake, "-q")
+			asS3(t, s3)
+			for _, kind := range kinds {
+				if got := lakeRows(t, lake, "--from", kind); !maps.Equal(got, old) && !maps.Equal(got, l.rows) {
+					t.Errorf("%s after a kill: got %v, want %v or %v", kind, got, old, l.rows)
+				}
+			}
+		}
+		asS3(t, faults.On(s3))
+		do(t, "convert", "--catch-up", lifeTable, "-o", lake, "-q")
+		asS3(t, s3)
+		past = append(past, maps.Clone(l.rows))
+		for _, kind := range kinds {
+			l.expect(l.rows, lake, "--from", kind)
+		}
+	}
+	requests = k.run(t, 0, false, "convert", "--catch-up", lifeTable, "-o", lake, "-q")
+	if requests == 0 || len(kinds) == 1 && s3.Uploads() > 0 {
+		t.Errorf("got %d requests and %d uploads", requests, s3.Uploads())
+	}
+	t.Chdir(path.Join(dir, "ware house"))
+	ids := snapshotsOf(t)
+	if len(ids) != len(past) {
+		t.Fatalf("got %d snapshots, want %d", len(ids), len(past))
+	}
+	for i, at := range ids {
+		l.expect(past[i], lake, "--from", kinds[len(kinds)-1], "--at", at)
+	}
+	do(t, "verify", lake, "-q")
+}
+
+// saidApart runs the command as a process of its own, and returns what it prints.
+func saidApart(args ...string) string {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		return err.Error()
+	}
+	return string(out)
+}
+
+// TestCatchUpTogether: of several runs that catch up at once with different sources, the table has the rows of one
+// that succeeded, and those that came late are told so.
+func TestCatchUpTogether(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "{\"id\": %d, \"s\": \"row %d\"}\n", i, i)
+		}
+		return b.String()
+	}
+	s3, _ := emptyBucket(t)
+	asS3(t, s3)
+	const writers = 4
+	write(t, "start.jsonl", text(3))
+	for i := range writers {
+		write(t, fmt.Sprintf("rows%d.jsonl", i), text(10+i))
+	}
+	for _, to := range []string{"iceberg", "delta"} {
+		lake := "s3://bucket/" + to
+		do(t, "convert", "start.jsonl", "--to", to, "-o", lake, "-q")
+		for round := range 3 {
+			said, wait := make([]string, writers), sync.WaitGroup{}
+			for i := range writers {
+				wait.Go(func() {
+					said[i] = saidApart("convert", "--catch-up", fmt.Sprintf("rows%d.jsonl", i), "-o", lake, "-q")
+				})
+			}
+			wait.Wait()
+			rows, fine := len(lakeRows(t, lake)), 0
+			for i, text := range said {
+				switch {
+				case text == "":
+					fine++
+				case !strings.Contains(text, "another writer has changed the table") &&
+					!strings.Contains(text, "changed while it was read"):
+					t.Errorf("%s, round %d, run %d: %s", to, round, i, text)
+				}
+			}
+			if fine == 0 || rows < 10 || rows >= 10+writers || said[rows-10] != "" {
+				t.Errorf("%s, round %d: %d runs succeeded, and there are %d rows: %q", to, round, fine, rows, said)
+			}
+			do(t, "convert", "--catch-up", "start.jsonl", "-o", lake, "-q")
+		}
+		do(t, "verify", lake, "-q")
+	}
+}
+
+// TestSnapshotsAtAddress: a table with several snapshots is the same at an address and in a directory.
+func TestSnapshotsAtAddress(t *testing.T) {
+	for i, to := range []string{"iceberg", "delta"} {
+		l := newLife(t, 20)
+		var past []map[int]string
+		for range 3 {
+			past = append(past, maps.Clone(l.rows))
+			l.load(5 + l.r.IntN(9))
+		}
+		past = append(past, l.rows)
+		s3, dir := emptyBucket(t)
+		asS3(t, remotetest.NewFaults(0.05, rand.Uint64()).On(s3))
+		do(t, "convert", lifeTable, "--every", "segment", "--to", to, "-o", "s3://bucket/lake", "-q")
+		asS3(t, s3)
+		l.expect(l.rows, "s3://bucket/lake")
+		if got := said("s3://", "convert", lifeTable, "--every", "segment", "--to", to, "-o", "s3://bucket/lake",
+			"-q"); !strings.HasSuffix(got, "status: 1") || s3.Uploads() > 0 {
+			t.Errorf("case %d: a table was replaced: %s, %d uploads", i, got, s3.Uploads())
+		}
+		t.Chdir(dir)
+		for k, at := range snapshotsOf(t) {
+			l.expect(past[min(k, len(past)-1)], "s3://bucket/lake", "--at", at)
+		}
+	}
+}
