@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/address"
 	"stoa/internal/extremes"
 	"stoa/internal/scan"
 	"stoa/region"
@@ -42,6 +43,7 @@ type ColumnStats struct {
 // read, and calls lost for the rest.
 func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	var out []ColumnStats
+	lost = address.Losses(lost)
 	for _, s := range t.sources {
 		var some []ColumnStats
 		var err error

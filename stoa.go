@@ -152,7 +152,7 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 
 func (s ScanSpec) internal() scan.Spec {
 	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch,
-		Damaged: s.Damaged, Lost: s.Lost, Loose: s.Loose && s.Limit == 0,
+		Damaged: s.Damaged, Lost: address.Losses(s.Lost), Loose: s.Loose && s.Limit == 0,
 		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
 }
 

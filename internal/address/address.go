@@ -86,6 +86,22 @@ func Facts(facts []format.KeyValue) []format.KeyValue {
 	return out
 }
 
+// Losses returns a function that calls lost, which may be nil, with the addresses in a loss formatted as Finding does.
+func Losses(lost func(region.Loss)) func(region.Loss) {
+	if lost == nil {
+		return nil
+	}
+	return func(l region.Loss) {
+		l.Part = remote.Shown(l.Part)
+		if e, ok := l.Err.(*fault.Error); ok && remote.Is(e.At.Object) {
+			shown := *e // other goroutines may read e
+			shown.At.Object = remote.Shown(e.At.Object)
+			l.Err = &shown
+		}
+		lost(l)
+	}
+}
+
 // Finding formats the addresses in a finding as users write them: joining names has removed a slash.
 func Finding(f region.Finding) region.Finding {
 	f.At.Object, f.Part = remote.Shown(f.At.Object), remote.Shown(f.Part)

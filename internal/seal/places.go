@@ -2,6 +2,7 @@ package seal
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -49,8 +50,12 @@ func (p Places) Walk(ctx context.Context) (files []File, err error) {
 
 func walkDisk(root string, add func(File)) error {
 	real, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return err
+	if err != nil { // about a directory above, or without any name
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return &fs.PathError{Op: "open", Path: root, Err: err}
 	}
 	return filepath.WalkDir(real, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -231,9 +231,11 @@ func TestVerbs(t *testing.T) {
 	c := start(t, "simple")
 	disk := t.TempDir()
 	remotetest.Fixture(t, "../..", disk, c.run)
+	remotetest.AddKinds(t, disk, c.run)
 	c.tell("put", disk, "/verbs")
 	n := remotetest.Verbs(t, c.run, disk, c.address()+"/verbs")
 	n += remotetest.Changes(t, c.run, disk, c.address()+"/verbs")
+	n += remotetest.Alike(t, c.run, disk, c.address()+"/verbs")
 	t.Logf("COUNT lines of the command that do in a cluster what they do on a disk: %d", n)
 }
 

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"stoa/store"
@@ -192,6 +193,9 @@ func pathError(op, name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return err
+	}
+	if err == fs.ErrNotExist {
+		err = syscall.ENOENT // in the words of a disk
 	}
 	if errors.Is(err, store.ErrChanged) {
 		return fmt.Errorf("%s %w while it was read", Shown(name), store.ErrChanged)

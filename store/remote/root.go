@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"stoa/fault"
 	"stoa/internal/sorted"
@@ -84,7 +85,8 @@ func (r *root) enter(a Address, slash bool) error {
 	return nil
 }
 
-// lookup returns the object of a key, or reports that it is a directory; otherwise the error is fs.ErrNotExist.
+// lookup returns the object of a key, or reports that it is a directory; otherwise the error is fs.ErrNotExist,
+// or syscall.ENOTDIR for an object that was entered with a slash at its end.
 func (r *root) lookup(ctx context.Context, key string) (o *object, dir bool, err error) {
 	if o, dir, err = r.recall(key); err != errNotKnown {
 		return o, dir, err
@@ -109,8 +111,11 @@ var errNotKnown = errors.New("unknown")
 func (r *root) recall(key string) (o *object, dir bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o := r.objects[key]; o != nil && !(r.slashed[key] && r.isDir[key]) {
+	switch o := r.objects[key]; {
+	case o != nil && !r.slashed[key]:
 		return o, false, nil
+	case o != nil && !r.isDir[key]:
+		return nil, false, syscall.ENOTDIR // what a disk says
 	}
 	if r.entered[key] {
 		return nil, false, errNotKnown
@@ -349,13 +354,15 @@ func (r *root) children(ctx context.Context, key string) ([]child, error) {
 		return all, nil
 	}
 	if o, _, err := r.recall(key); o != nil {
-		return nil, errNotDir
-	} else if errors.Is(err, fs.ErrNotExist) {
+		return nil, syscall.ENOTDIR
+	} else if errors.Is(err, fs.ErrNotExist) || err == syscall.ENOTDIR {
 		return nil, err
 	}
 	switch err := r.listOne(ctx, key, maxDirKeys); {
 	case err == errTooManyKeys:
 		return nil, fault.Limitf(fault.Span{}, "", "more than %d keys in one directory", maxDirKeys)
+	case isMissing(err):
+		return nil, fs.ErrNotExist
 	case err != nil:
 		return nil, err
 	}
@@ -365,8 +372,6 @@ func (r *root) children(ctx context.Context, key string) ([]child, error) {
 	}
 	return all, nil
 }
-
-var errNotDir = errors.New("is no directory")
 
 // add adds a known object. The caller holds mu.
 func (r *root) add(o Object) *object {

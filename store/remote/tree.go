@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 
 	"stoa/fault"
 	"stoa/store"
@@ -227,7 +228,11 @@ func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error
 		}
 		all, err := r.children(ctx, key)
 		if err != nil {
-			yield(store.Info{}, t.failures.note(ctx, pathError("list", dir, err)))
+			op := "list"
+			if err == syscall.ENOTDIR || isMissing(err) {
+				op = "open" // as on a disk
+			}
+			yield(store.Info{}, t.failures.note(ctx, pathError(op, dir, err)))
 			return
 		}
 		if r.unfinished(key) {

@@ -137,7 +137,7 @@ var writes = []write{
 var varying = []struct{ what, by string }{
 	{`"stamp":"[^"]*"`, ``}, {`"plan":"[0-9a-f]+"`, ``}, {`,?"requests":\{[^}]*\}`, ``},
 	{`(?m)^requests to stores.*\n`, ``},
-	{`file:[^"\s]*`, ``}, {`column_id=[0-9a-f-]+`, ``}, {`"(stoa.carbon.)?column_id":"[0-9a-f-]+"`, ``},
+	{`\bfile:[^"\s]*`, ``}, {`column_id=[0-9a-f-]+`, ``}, {`"(stoa.carbon.)?column_id":"[0-9a-f-]+"`, ``},
 	{`-+`, `-`}, {`\s+`, ` `}, {`[0-9.]+ s\b`, ``}, {`"seconds": ?[0-9.e-]+`, ``}, {`"tool":\{[^}]*\}`, ``},
 	{`/+`, `/`}, {`"(began|started|ended|at|time)": ?"[^"]*"`, ``},
 }
@@ -158,6 +158,9 @@ func told(run Command, line, in, out, tmp string) (said string, status int) {
 	said, status = run(args...)
 	for _, name := range []struct{ name, by string }{{out, "OUT"}, {in, "IN"}, {tmp, "TMP"}} {
 		said = strings.ReplaceAll(said, name.name, name.by)
+		if strings.HasPrefix(line, "plan ") { // as path.Join leaves the names of parts
+			said = strings.ReplaceAll(said, strings.Replace(name.name, "://", ":/", 1), name.by)
+		}
 	}
 	for i, re := range varies {
 		said = re.ReplaceAllString(said, varying[i].by)

@@ -126,7 +126,7 @@ func (r *rescue) run(ctx context.Context) error {
 		return err
 	}
 	if len(tables) == 0 {
-		r.doc.miss("no table: " + cli.Line(none))
+		r.doc.miss("no table: " + cli.InFlags(cli.Line(none)))
 	}
 	r.doc.Whole = r.doc.Whole && all.worst == nil
 	refused := all.worst == cli.ErrRefused

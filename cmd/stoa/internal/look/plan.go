@@ -213,6 +213,11 @@ func absolute(args []string) ([]string, error) {
 		if remote.Is(file) {
 			continue
 		}
+		if strings.HasSuffix(file, "/") { // Abs would make the name that of a file
+			if _, err := os.Stat(file); err != nil {
+				return nil, err
+			}
+		}
 		full, err := filepath.Abs(file)
 		if err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 	"stoa/region"
+	"stoa/store/remote"
 )
 
 // lsBlocks lists the blocks of Kudu directories.
@@ -63,6 +64,9 @@ func blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how format.L
 	return how.List(ctx, targetOf(o, name), of, func(values []string) {
 		doc := schemafmt.Pairs{}
 		for i, name := range how.Columns {
+			if name == "object" {
+				values[i] = remote.Shown(values[i])
+			}
 			doc = append(doc, [2]string{name, values[i]})
 		}
 		r.Add(doc, values...)

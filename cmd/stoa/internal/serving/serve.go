@@ -21,6 +21,7 @@ import (
 	"stoa/format"
 	"stoa/serve"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // Run runs a command line.
@@ -58,6 +59,9 @@ func Cmd(a *cli.App, run Run) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.WrongUse("serve needs a path")
+			}
+			if i := slices.IndexFunc(args, remote.Is); i >= 0 {
+				return cli.WrongUse("%s: serve shows local files only", cli.ShownAddress(args[i]))
 			}
 			return cli.OnceDash(args)
 		},
