@@ -24,6 +24,8 @@ func Place(ctx context.Context, tree store.Tree, uris []string) ([]string, store
 	for _, uri := range uris {
 		if remote.Is(uri) {
 			addresses++
+		} else if err := remote.Unknown(uri); err != nil && tree == nil {
+			return nil, nil, err
 		}
 	}
 	if tree != nil || addresses == 0 {

@@ -2,6 +2,7 @@ package glob
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 func Nothing(ctx context.Context, tree store.Tree, name string) string {
 	var entries, ours, ignored int
 	var first, old, dir string
-	if tree != nil && holdsBackup(ctx, tree, name, 2) {
+	search := backupSearch{ctx, tree, maxSearched}
+	if tree != nil && search.in(name, 2) {
 		return "the directory holds backups of Kudu's tables, and these are read only if asked for: --from kudu-backup"
 	}
 	from := tree
@@ -49,22 +51,44 @@ func Nothing(ctx context.Context, tree store.Tree, name string) string {
 	case ours+ignored == entries:
 		return "the directory holds only files whose names begin with . or _, which are not read"
 	}
-	if dir != "" {
-		return "the directory is no table; what it holds lies in directories, such as " + dir
+	searched := ""
+	if search.left == 0 {
+		searched = fmt.Sprintf("; only %d directories were searched for backups of Kudu's tables (--from kudu-backup)",
+			maxSearched)
 	}
-	return "the directory holds no files that stoa knows"
+	if dir != "" {
+		return "the directory is no table; what it holds lies in directories, such as " + dir + searched
+	}
+	return "the directory holds no files that stoa knows" + searched
 }
 
-// holdsBackup reports whether a directory is one of the backups of Kudu's own job, or has some so many levels below it.
-func holdsBackup(ctx context.Context, tree store.Tree, name string, levels int) bool {
-	if _, err := tree.Stat(ctx, path.Join(name, ".kudu-metadata.json")); err == nil {
+// maxSearched is how many directories are searched for backups.
+const maxSearched = 1000
+
+// backupSearch looks for backups of Kudu's own job, in as many directories as are left.
+type backupSearch struct {
+	ctx  context.Context
+	tree store.Tree
+	left int
+}
+
+// in reports whether a directory is a backup, or has one at most so many levels below it.
+func (s *backupSearch) in(name string, levels int) bool {
+	if s.left == 0 {
+		return false
+	}
+	s.left--
+	if _, err := s.tree.Stat(s.ctx, path.Join(name, ".kudu-metadata.json")); err == nil {
 		return true
 	}
 	if levels == 0 {
 		return false
 	}
-	for info, err := range tree.List(ctx, name) {
-		if err == nil && info.Dir && !Ignored(info.Name) && holdsBackup(ctx, tree, info.Name, levels-1) {
+	for info, err := range s.tree.List(s.ctx, name) {
+		if s.left == 0 {
+			return false
+		}
+		if err == nil && info.Dir && !Ignored(info.Name) && s.in(info.Name, levels-1) {
 			return true
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"stoa/fault"
-	"stoa/store"
 )
 
 // Options limit the requests of a Tree. The zero value is a good default.
@@ -349,15 +348,6 @@ func (a *requester) get(ctx context.Context, c Client, o Object, version string,
 		})
 		return n > had, err
 	})
-}
-
-// sameObject returns an error if an answer has a different stamp or size from the object that was requested.
-func sameObject(want, got Object) error {
-	if want.Stamp != "" && got.Stamp != "" && want.Stamp != got.Stamp ||
-		want.Size >= 0 && got.Size >= 0 && want.Size != got.Size {
-		return &Error{Kind: store.ErrChanged, Reason: "the object changed"}
-	}
-	return nil
 }
 
 // errNoRanges means that the store sent an object from its beginning, although another range was requested.

@@ -78,6 +78,13 @@ func TransportError(err error) error {
 	return &Error{Again: true, Reason: "the connection broke, or the answer is not HTTP"} // err may quote the server
 }
 
+// Errors of answers whose bytes have no known place in the object.
+var (
+	ErrCompressed error = &Error{Reason: "the server, or a proxy, compresses what it sends, so where the bytes lie " +
+		"in the object is not known"}
+	ErrNoRange error = &Error{Reason: "the server does not say which bytes it sends"}
+)
+
 // RangeOf returns the offset and the object's size according to the headers of an answer. A size of -1 means that they
 // do not say, an offset of -1 that the range is missing or malformed.
 func RangeOf(status int, h http.Header) (off, size int64) {

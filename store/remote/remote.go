@@ -16,12 +16,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"stoa/fault"
 	"stoa/store"
 )
 
@@ -104,6 +107,32 @@ func Is(name string) bool {
 	return ok && rest != "" && rest != "/" && (slices.Contains(knownSchemes, scheme) || openerOf(scheme) != nil)
 }
 
+// Unknown returns an error, without what may be secret, for an address of a scheme for which there is no client. Taken
+// for the name of a file that does not exist, it would be repeated in messages and documents.
+func Unknown(name string) error {
+	scheme, rest, ok := strings.Cut(name, "://")
+	const ofSchemes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
+	if !ok || len(scheme) < 2 || Is(name) || strings.Trim(scheme, ofSchemes) != "" {
+		return nil
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return nil
+	}
+	a := Address{Scheme: scheme}
+	_, a.Host, a.Key = parts(scheme, rest)
+	a.Key, _, _ = strings.Cut(a.Key, "?")
+	own := strings.ToLower(scheme)
+	if own == "s3a" || own == "s3n" { // Hadoop's names of S3
+		own = "s3"
+	}
+	meant := ""
+	if Is(own + "://x") {
+		meant = ": " + own + ":// is meant"
+	}
+	return fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "this program has no client for %s: addresses%s",
+		scheme, meant)
+}
+
 // Shown returns a name as an address is written: path.Clean removes one of the two slashes after the scheme.
 func Shown(name string) string {
 	if scheme, rest, ok := strings.Cut(name, ":/"); ok && !strings.HasPrefix(rest, "/") && Is(name) {
@@ -119,13 +148,9 @@ func Parse(name string) (a Address, err error) {
 		return a, fmt.Errorf("%s is not an address", name)
 	}
 	a.Scheme = scheme
-	rest = strings.TrimPrefix(rest, "/")
-	a.Host, a.Key, _ = strings.Cut(rest, "/")
+	a.User, a.Host, a.Key = parts(scheme, strings.TrimPrefix(rest, "/"))
 	if scheme == "http" || scheme == "https" || strings.Contains(a.Key, "?versionId=") {
 		a.Key, a.Query, _ = strings.Cut(a.Key, "?")
-	}
-	if i := strings.LastIndexByte(a.Host, '@'); i >= 0 {
-		a.User, a.Host = a.Host[:i], a.Host[i+1:]
 	}
 	if of := defaultHostOf(scheme); a.Host == "" && of != nil {
 		if a.Host, err = of(); err != nil {
@@ -136,6 +161,23 @@ func Parse(name string) (a Address, err error) {
 		return a, fmt.Errorf("%s names no %s", a.Name(), map[bool]string{true: "bucket", false: "host"}[scheme == "s3"])
 	}
 	return a, nil
+}
+
+// parts divides what follows an address's scheme. A password may have slashes that are not escaped, as keys of S3 have:
+// no bucket has a colon in its name, and a port is a number.
+func parts(scheme, rest string) (user, host, key string) {
+	host, key, _ = strings.Cut(rest, "/")
+	end := strings.LastIndexByte(host, '@')
+	if name, port, colon := strings.Cut(host, ":"); end < 0 && colon && !strings.HasPrefix(name, "[") {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil || scheme == "s3" {
+			end = strings.LastIndexByte(rest, '@')
+		}
+	}
+	if end < 0 {
+		return "", host, key
+	}
+	host, key, _ = strings.Cut(rest[end+1:], "/")
+	return rest[:end], host, key
 }
 
 // Opener returns the client for an address's bucket or host.
@@ -198,7 +240,11 @@ func pathError(op, name string, err error) error {
 		err = syscall.ENOENT // in the words of a disk
 	}
 	if errors.Is(err, store.ErrChanged) {
-		return fmt.Errorf("%s %w while it was read", Shown(name), store.ErrChanged)
+		why := ""
+		if e := new(Error); errors.As(err, &e) {
+			why = " (" + e.Reason + ")"
+		}
+		return fmt.Errorf("%s %w while it was read%s", Shown(name), store.ErrChanged, why)
 	}
 	return &fs.PathError{Op: op, Path: Shown(name), Err: err}
 }

@@ -139,12 +139,20 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 		status = http.StatusPartialContent
 	}
 	from, size := remote.RangeOf(status, h)
-	if from < 0 {
-		body.Close()
-		return remote.Body{}, &remote.Error{Reason: "the server does not say which bytes it sends"}
+	// an object may have been stored compressed, with this header; then lengths are those of what was stored
+	encoded := h.Get("Content-Encoding") != ""
+	switch {
+	case encoded && (from < 0 || h.Get("Content-Length") == "" || o.Size >= 0 && size != o.Size):
+		err = remote.ErrCompressed
+	case from < 0, h.Get("Content-Range") == "" && n >= 0 && size == n && n != o.Size:
+		err = remote.ErrNoRange
 	}
-	return remote.Body{ReadCloser: body, Off: from,
-		Object: remote.Object{Key: o.Key, Size: size, Stamp: stampOf(info.ETag, info.LastModified)}}, nil
+	if err != nil {
+		body.Close()
+		return remote.Body{}, err
+	}
+	return remote.Body{ReadCloser: body, Off: from, Object: remote.Object{Key: o.Key, Size: size,
+		Stamp: stampOf(info.ETag, info.LastModified), Changed: info.LastModified}}, nil
 }
 
 // messages are texts for the most frequent error codes.
@@ -171,6 +179,9 @@ func reason(err error) error {
 	if e.StatusCode == 0 {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
+		}
+		if strings.HasPrefix(e.Message, "Last-Modified ") {
+			return &remote.Error{Reason: "the answer has no time of the last change (Last-Modified), as S3's have"}
 		}
 		return &remote.Error{Reason: e.Code + ": " + e.Message} // from the library itself, before anything was sent
 	}

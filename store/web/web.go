@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"stoa/internal/sorted"
 	"stoa/store"
@@ -128,16 +129,22 @@ func (c *client) Head(ctx context.Context, key, query string) (remote.Object, er
 func (c *client) object(key string, resp *http.Response) (remote.Object, error) {
 	_, size := remote.RangeOf(resp.StatusCode, resp.Header)
 	if resp.Header.Get("Content-Encoding") != "" {
-		return remote.Object{}, &remote.Error{Reason: "the server compresses what it sends: offsets are not the file's"}
+		return remote.Object{}, remote.ErrCompressed
 	}
 	if size < 0 {
 		return remote.Object{}, &remote.Error{Reason: "the server does not say how large the file is"}
 	}
-	return remote.Object{Key: key, Size: size, Stamp: stamp(resp.Header)}, nil
+	return remote.Object{Key: key, Size: size, Stamp: stamp(resp.Header), Changed: changed(resp.Header)}, nil
 }
 
 // stamp returns an answer's ETag, or else the time of the last change.
 func stamp(h http.Header) string { return cmp.Or(h.Get("ETag"), h.Get("Last-Modified")) }
+
+// changed returns the time of the last change; zero: the answer has none.
+func changed(h http.Header) time.Time {
+	t, _ := http.ParseTime(h.Get("Last-Modified"))
+	return t
+}
 
 // Get requests a range of the object with the stamp of o.
 func (c *client) Get(ctx context.Context, o remote.Object, query string, off, n int64) (remote.Body, error) {
@@ -156,12 +163,18 @@ func (c *client) Get(ctx context.Context, o remote.Object, query string, off, n 
 		return remote.Body{}, err
 	}
 	from, size := remote.RangeOf(resp.StatusCode, resp.Header)
-	if from < 0 || resp.Header.Get("Content-Encoding") != "" {
-		resp.Body.Close()
-		return remote.Body{}, &remote.Error{Reason: "the server does not say which bytes it sends"}
+	switch {
+	case resp.Header.Get("Content-Encoding") != "":
+		err = remote.ErrCompressed
+	case from < 0:
+		err = remote.ErrNoRange
 	}
-	return remote.Body{ReadCloser: resp.Body, Off: from,
-		Object: remote.Object{Key: o.Key, Size: size, Stamp: stamp(resp.Header)}}, nil
+	if err != nil {
+		resp.Body.Close()
+		return remote.Body{}, err
+	}
+	return remote.Body{ReadCloser: resp.Body, Off: from, Object: remote.Object{Key: o.Key, Size: size,
+		Stamp: stamp(resp.Header), Changed: changed(resp.Header)}}, nil
 }
 
 // List reads the index of a directory.

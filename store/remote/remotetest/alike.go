@@ -12,8 +12,8 @@ import (
 // kinds are a file of each format, directories of each kind, and what is no table, or is not there: places of Fixture,
 // with what Alike adds.
 var kinds = []string{"/a.parquet", "/key.cfile", "/broken.cfile", "/dremel.red", "/file.trv", "/rows.jsonl",
-	"/rows.csv", "/rows.arrow", "/cut.cfile", "/empty.bin", "/words.txt", "/kudu", "/cluster", "/cluster/wal", "/table", "/store",
-	"/lake", "/set", "/folders", "/nothing", "/nowhere", "/nowhere/file", "/a.parquet/below", "/key.cfile/",
+	"/rows.csv", "/rows.arrow", "/cut.cfile", "/empty.bin", "/words.txt", "/kudu", "/cluster", "/cluster/wal", "/table",
+	"/store", "/lake", "/set", "/folders", "/nothing", "/nowhere", "/nowhere/file", "/a.parquet/below", "/key.cfile/",
 	"/store/", "/kudu#nobody", "/key.cfile#nobody", "/*.trv", "/*.nothing"}
 
 // onEach are lines for each of the places, AT. Those that write, write to TMP.

@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/store/remote"
 
 	"github.com/andybalholm/brotli"
 	"github.com/spf13/cobra"
@@ -102,6 +103,9 @@ With --damage, also write damaged copies, and print five more commands.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return &cli.UseError{Message: "demo needs a directory to write to", Hint: "for example: stoa demo try"}
+			}
+			if remote.Is(args[0]) {
+				return cli.WrongUse("demo writes to a disk, not to %s", cli.ShownAddress(args[0]))
 			}
 			return nil
 		},

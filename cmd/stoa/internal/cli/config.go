@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"stoa/cmd/stoa/internal/config"
+	"stoa/store/remote"
 )
 
 // pathFlags are the flags whose values may be in a named place. --attach and --table have NAME= before it.
@@ -43,7 +45,33 @@ func (a *App) Configure(cmd *cobra.Command, args []string) error {
 	if colour, ok := a.Config.Default("colour"); ok && colour == "false" {
 		a.plain = true
 	}
-	return a.expandPlaces(cmd, args)
+	if err := a.expandPlaces(cmd, args); err != nil {
+		return err
+	}
+	return knownAddresses(cmd, args)
+}
+
+// knownAddresses returns an error if a path is an address of a scheme for which there is no client.
+func knownAddresses(cmd *cobra.Command, args []string) (err error) {
+	check := func(paths ...string) {
+		for _, p := range paths {
+			if _, path, ok := strings.Cut(p, "="); ok && remote.Unknown(path) != nil {
+				p = path
+			}
+			err = cmp.Or(err, remote.Unknown(p))
+		}
+	}
+	check(args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(pathFlags, f.Name) && f.Name != "split" {
+			return
+		}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			check(many.GetSlice()...)
+		}
+		check(f.Value.String())
+	})
+	return err
 }
 
 func (a *App) expandPlaces(cmd *cobra.Command, args []string) (err error) {

@@ -145,7 +145,7 @@ func (a *App) ReportError(cmd *cobra.Command, err error) {
 	}
 	a.print(display.Hanging("stoa: "+display.Printable(InFlags(Line(err))), a.ErrWidth))
 	if h := hint(cmd, err); h != "" && !a.Quiet {
-		a.print(display.Hanging("  "+h, a.ErrWidth))
+		a.print(display.Hanging("  "+withSlashes(h), a.ErrWidth))
 	}
 }
 

@@ -164,15 +164,24 @@ func (a *App) Requests() *Requests {
 // oneSlash matches an address as path.Clean leaves it.
 var oneSlash = regexp.MustCompile(`\b(s3|https?|hdfs|gs|az):/([^/\s])`)
 
-// secretParts matches the parts of an address that may be secret: user and password, and the query of a web server.
+// Users with passwords: with slashes, if what follows the colon is no port; and in one part of a path.
+const (
+	slashed = `[^/\s:@]+:(?:[^0-9\s]|[0-9]+[^0-9/\s])[^\s@]*`
+	onePart = `[^/\s:@]*:[^/\s]*`
+)
+
+// What may be secret in an address: user and password, of whatever scheme, and the query of a web server.
 var (
-	secretUser  = regexp.MustCompile(`\b((?:s3|https?|hdfs|gs|az)://)[^/\s@]*@`)
-	secretQuery = regexp.MustCompile(`(https?://[^\s?]*)\?[^\s:]*`)
+	secretKeys = regexp.MustCompile(`\bs3://[^/\s:@]+:[^\s@]*@`) // of S3, which have slashes
+	secretUser = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]+:)(?:(//)(?:[^/\s]*|` + slashed + `)|(/)` + onePart +
+		`)@`)
+	secretQuery = regexp.MustCompile(`(?i)(https?://[^\s?]*)\?[^\s:]*`)
 )
 
 // withSlashes restores the addresses in a message to their usual form, without parts that may be secret.
 func withSlashes(s string) string {
-	s = secretUser.ReplaceAllString(oneSlash.ReplaceAllString(s, "$1://$2"), "$1")
+	s = secretKeys.ReplaceAllString(oneSlash.ReplaceAllString(s, "$1://$2"), "s3://")
+	s = secretUser.ReplaceAllString(s, "$1$2$3")
 	return secretQuery.ReplaceAllString(s, "$1")
 }
 

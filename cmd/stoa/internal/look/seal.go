@@ -54,7 +54,7 @@ pipes are listed, but neither followed nor read. The same files give the same se
 			}
 			if out == "" || out == cli.Dash {
 				return &cli.UseError{Message: "-o says where to write the seal; it is missing",
-					Hint: "for example -o " + filepath.Base(filepath.Clean(args[0])) + ".seal"}
+					Hint: "for example -o " + filepath.Base(cli.ShownAddress(args[0])) + ".seal"}
 			}
 			if err := cli.OnceDash(args); err != nil {
 				return err
