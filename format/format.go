@@ -488,6 +488,7 @@ type Finder interface {
 // Layout describes how the values of a table's columns determine where its rows are stored. Columns are given by name.
 type Layout struct {
 	Partitions []string // one directory per value
+	RangeBy    string   // a term, as month(ts), of which no value has rows of two ranges; "": none is known
 	Sorted     []string // the order of rows within a row group (or a larger unit)
 	Buckets    int      // 0: not bucketed
 	BucketBy   []string // whose hash determines the bucket

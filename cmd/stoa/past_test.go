@@ -242,7 +242,8 @@ func TestPartitionBySource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"bucket[3]"`, `"HASH (id) PARTITIONS 3`, `"stoa.source.primary_key": "id"`} {
+	for _, want := range []string{`"bucket[3]"`, `"HASH (id) PARTITIONS 3`, `"stoa.source.primary_key": "id"`,
+		`"direction": "asc"`, `"default-sort-order-id": 1`} {
 		if !bytes.Contains(b, []byte(want)) {
 			t.Errorf("the metadata lack %s: %s", want, b)
 		}

@@ -40,39 +40,39 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if err != nil {
 		return nil, err
 	}
-	commit, terms, size, err := Plan(stored, last, wo)
+	o, err := Plan(stored, last, wo)
 	if err != nil {
 		return nil, err
 	}
-	return lake.NewWriter(s, sc, stored, lake.WriterOptions{Terms: terms, Size: size, Parquet: files, Write: wo,
-		Commit: commit}), nil
+	o.Parquet, o.Write = files, wo
+	return lake.NewWriter(s, sc, stored, o), nil
 }
 
 // Plan prepares the log for files that lake.Writer writes; options of other formats are ignored.
-func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit, terms []lake.Term, size int64,
-	err error) {
-	o, _, err := writing.ParseOwn(wo.Opts)
+func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (o lake.WriterOptions, err error) {
+	table, _, err := writing.ParseOwn(wo.Opts)
 	if err != nil {
-		return nil, nil, 0, err
+		return o, err
 	}
-	d := &draft{o: o, stored: stored, last: last}
-	if terms, err = lake.ParseSpec(o.PartitionBy); err != nil {
-		return nil, nil, 0, err
+	d := &draft{o: table, stored: stored, last: last}
+	terms, err := lake.ParseSpec(table.PartitionBy)
+	if err != nil {
+		return o, err
 	}
 	for _, t := range terms {
 		if t.Transform != "identity" {
-			return nil, nil, 0, fault.Unsupportedf(fault.Span{}, "", "partition-by: expected columns, as Delta has "+
-				"no transforms; "+
-				"found %s", t)
+			return o, fault.Unsupportedf(fault.Span{}, "", "partition-by: expected columns, as Delta has "+
+				"no transforms; found %s", t)
 		}
 	}
 	if d.terms, err = lake.Bind(terms, stored); err != nil {
-		return nil, nil, 0, err
+		return o, err
 	}
 	if len(d.terms) > 0 && len(d.terms) == stored.NumFields() {
-		return nil, nil, 0, fault.Invalidf("partition-by: expected at least one column that is not a partition column")
+		return o, fault.Invalidf("partition-by: expected at least one column that is not a partition column")
 	}
-	return d.commit, d.terms, o.FileSize, d.checkNames(stored.Fields())
+	o = lake.WriterOptions{Terms: d.terms, Size: table.FileSize, Commit: d.commit}
+	return o, d.checkNames(stored.Fields())
 }
 
 // draft is a table that is being written.

@@ -38,7 +38,7 @@ type draft struct {
 	stored   *arrow.Schema
 	last     int // id of a field
 	terms    []lake.Term
-	sorted   []meta.SortField
+	sorted   []lake.SortColumn
 }
 
 // leaf is a column of the files, with its field id.
@@ -99,7 +99,7 @@ func (d *draft) entry(f lake.File, leaves []leaf, snapshot int64) meta.Entry {
 			x.Upper[l.id] = icebergBound(l.Type, c.Max)
 		}
 	}
-	if len(d.sorted) > 0 {
+	if f.Sorted {
 		one := int64(1)
 		x.SortOrder = &one
 	}
@@ -310,7 +310,7 @@ func (d *draft) table(now int64) (*meta.Table, error) {
 		SnapshotLog:   []meta.SnapshotEntry{}, MetadataLog: []meta.MetadataEntry{}, Statistics: []json.RawMessage{},
 		PartitionStatistic: []json.RawMessage{}}
 	if len(d.sorted) > 0 {
-		t.SortOrders = append(t.SortOrders, meta.SortOrder{ID: 1, Fields: d.sorted})
+		t.SortOrders = append(t.SortOrders, meta.SortOrder{ID: 1, Fields: d.sortFields()})
 		t.DefaultSort = 1
 	}
 	for _, p := range d.o.Properties {
@@ -321,6 +321,19 @@ func (d *draft) table(now int64) (*meta.Table, error) {
 		t.Properties[k] = v
 	}
 	return t, nil
+}
+
+// sortFields returns the columns of the sort order.
+func (d *draft) sortFields() (out []meta.SortField) {
+	for _, c := range d.sorted {
+		f := meta.SortField{Transform: "identity", Source: lake.IDOf(d.stored.Field(c.Index)), Direction: "asc",
+			Nulls: "nulls-first"}
+		if c.Down {
+			f.Direction, f.Nulls = "desc", "nulls-last"
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // snapshot writes the manifest and the list of a snapshot that adds files.

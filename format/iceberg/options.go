@@ -19,7 +19,7 @@ type Table struct {
 	Location    string   // the address at which readers find the table; "": where it is written
 	Version     int      // of the format, 2 or 3; 0: 2, or 3 if a type requires it
 	PartitionBy []string // terms: a column, or year(c), month(c), day(c), hour(c), bucket(N, c), truncate(N, c)
-	SortOrder   []string // columns by which the rows are already sorted; "desc" may follow a name
+	SortOrder   []string // the table's sort order; "desc" may follow a column. Files whose rows are in it are marked
 	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
 	Properties  []string // KEY=VALUE
 	Time        int64    // of the snapshot, in milliseconds since 1970; 0: now
@@ -33,9 +33,9 @@ var writing = option.Table[Table]{Format: "iceberg", For: "writing", Options: []
 	option.List("partition-by", "TERM[,TERM…]", "how rows are divided: a column, or year(c), month(c), day(c), "+
 		"hour(c), bucket(16, c), truncate(4, c) (default: not at all)",
 		func(o *Table) *[]string { return &o.PartitionBy }),
-	option.List("sort-order", "COLUMN[ desc][,…]",
-		"the order that the rows of each file are already in; stoa does not sort them "+
-			"(default none)", func(o *Table) *[]string { return &o.SortOrder }),
+	option.List("sort-order", "COLUMN[ desc][,…]", "the table's sort order, which later writers keep; stoa does not "+
+		"sort, and marks the files that are in it (default: that of the source)",
+		func(o *Table) *[]string { return &o.SortOrder }),
 	option.Size("file-size", "size at which a file is ended (default 512MiB)",
 		func(o *Table) *int64 { return &o.FileSize }, 1, 1<<40),
 	option.List("property", "KEY=VALUE[,…]", "properties of the table",

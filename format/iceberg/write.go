@@ -10,7 +10,6 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/iceberg/internal/meta"
 	"stoa/format/internal/lake"
 	"stoa/format/parquet"
 	"stoa/store"
@@ -47,22 +46,27 @@ func create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 	if err != nil {
 		return nil, err
 	}
-	return lake.NewWriter(s, sc, stored, lake.WriterOptions{Terms: d.terms, Size: p.FileSize, Parquet: p.parquet,
-		Dir: dataDir, Write: wo, Commit: d.commit}), nil
+	o := d.plan()
+	o.Parquet, o.Write = p.parquet, wo
+	return lake.NewWriter(s, sc, stored, o), nil
 }
 
-// Plan prepares a catalogue for files that another writer writes; c commits them. Options of other formats are ignored.
-func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit, terms []lake.Term, size int64,
-	err error) {
+// Plan prepares a catalogue for files that lake.Writer writes. Options of other formats are ignored.
+func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (o lake.WriterOptions, err error) {
 	p, err := parse(wo.Opts)
 	if err != nil {
-		return nil, nil, 0, err
+		return o, err
 	}
 	d, err := p.draft(stored, last, wo.Place)
 	if err != nil {
-		return nil, nil, 0, err
+		return o, err
 	}
-	return d.commit, d.terms, p.FileSize, nil
+	return d.plan(), nil
+}
+
+// plan returns how the files of the table are written.
+func (d *draft) plan() lake.WriterOptions {
+	return lake.WriterOptions{Terms: d.terms, Sort: d.sorted, Size: d.o.FileSize, Dir: dataDir, Commit: d.commit}
 }
 
 // draft prepares a table with the options.
@@ -94,30 +98,13 @@ func (p createOptions) draft(stored *arrow.Schema, last int, place string) (*dra
 				t.Name)
 		}
 	}
-	return d, d.resolveSort()
+	d.sorted, err = lake.ParseOrder(p.SortOrder, stored)
+	return d, err
 }
 
 func isNanos(l leaf) bool {
 	t, ok := l.Type.(*arrow.TimestampType)
 	return ok && t.Unit == arrow.Nanosecond
-}
-
-// resolveSort finds the columns of the sort order.
-func (d *draft) resolveSort() error {
-	for _, s := range d.o.SortOrder {
-		name, down := strings.CutSuffix(strings.TrimSpace(s), " desc")
-		at := d.stored.FieldIndices(strings.TrimSpace(name))
-		if len(at) == 0 {
-			return fault.Invalidf("sort-order: there is no column %q", name)
-		}
-		f := meta.SortField{Transform: "identity", Source: lake.IDOf(d.stored.Field(at[0])), Direction: "asc",
-			Nulls: "nulls-first"}
-		if down {
-			f.Direction, f.Nulls = "desc", "nulls-last"
-		}
-		d.sorted = append(d.sorted, f)
-	}
-	return nil
 }
 
 // writeKeys are the options of Create.

@@ -37,7 +37,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if err != nil {
 		return nil, err
 	}
-	first, terms, size, err := iceberg.Plan(stored, last, wo)
+	o, err := iceberg.Plan(stored, last, wo)
 	if err != nil {
 		return nil, err
 	}
@@ -51,19 +51,21 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 			files[k] = v
 		}
 	}
-	second, _, _, err := delta.Plan(stored, last, forDelta)
+	second, err := delta.Plan(stored, last, forDelta)
 	if err != nil {
 		return nil, err
 	}
-	return lake.NewWriter(s, sc, stored, lake.WriterOptions{Terms: terms, Size: size, Parquet: files, Write: wo,
-		Dir: "data", Commit: func(ctx context.Context, s store.Sink, files []lake.File) ([]string, int64, error) {
-			names, n, err := first(ctx, s, files)
-			if err != nil {
-				return nil, 0, err
-			}
-			more, m, err := second(ctx, s, files)
-			return append(names, more...), n + m, err
-		}}), nil
+	o.Parquet, o.Write = files, wo
+	first := o.Commit
+	o.Commit = func(ctx context.Context, s store.Sink, files []lake.File) ([]string, int64, error) {
+		names, n, err := first(ctx, s, files)
+		if err != nil {
+			return nil, 0, err
+		}
+		more, m, err := second.Commit(ctx, s, files)
+		return append(names, more...), n + m, err
+	}
+	return lake.NewWriter(s, sc, stored, o), nil
 }
 
 // owns reports whether a directory is a table of both kinds that stoa wrote.

@@ -27,6 +27,7 @@ type File struct {
 	Name      string // below the table's directory
 	Bytes     int64
 	Partition []any // the values of the spec's terms, see Term.Value
+	Sorted    bool  // its rows are in the order of WriterOptions.Sort
 	parquet.FileFacts
 }
 
@@ -37,6 +38,7 @@ type Commit func(ctx context.Context, s store.Sink, files []File) (names []strin
 // WriterOptions determine how a table's files are written.
 type WriterOptions struct {
 	Terms   []Term            // how rows are divided; bound to the schema of the files
+	Sort    []SortColumn      // an order that rows may be in; files that are not are told apart
 	Size    int64             // approximate size of a file, in bytes; 0: 512 MiB
 	Parquet map[string]string // options of the files
 	Dir     string            // of the files, below that of the table
@@ -74,6 +76,7 @@ type openFile struct {
 	name         string
 	size         *int64
 	partition    []any
+	order        order
 	buffered     []arrow.RecordBatch // rows that have not been encoded yet
 	bufferedRows int64               // of held
 }
@@ -297,6 +300,7 @@ func (f *openFile) drop() {
 
 func (w *Writer) encode(ctx context.Context, f *openFile, b arrow.RecordBatch) error {
 	w.sum.Rows += b.NumRows()
+	f.order.add(b)
 	return f.w.Write(ctx, b)
 }
 
@@ -328,7 +332,7 @@ func (s counted) Abort(context.Context) error  { return nil }
 // begin begins a file.
 func (w *Writer) begin(ctx context.Context, values []any) (*openFile, error) {
 	n := len(w.files) + len(w.open)
-	f := &openFile{size: new(int64), partition: values}
+	f := &openFile{size: new(int64), partition: values, order: order{by: w.o.Sort}}
 	f.name = path.Join(w.o.Dir, PathOf(w.o.Terms, values), fmt.Sprintf("%05d-%s.parquet", n, w.run))
 	wo := w.o.Write
 	wo.Opts, wo.Dir = w.o.Parquet, false
@@ -356,7 +360,8 @@ func (w *Writer) finish(ctx context.Context, key string) error {
 	delete(w.open, key)
 	i := slices.Index(w.recent, key)
 	w.recent = slices.Delete(w.recent, i, i+1)
-	w.files = append(w.files, File{Name: f.name, Bytes: *f.size, Partition: f.partition, FileFacts: f.facts()})
+	w.files = append(w.files, File{Name: f.name, Bytes: *f.size, Partition: f.partition,
+		Sorted: f.order.kept(), FileFacts: f.facts()})
 	w.sum.Bytes += *f.size
 	w.sum.Files = append(w.sum.Files, f.name)
 	for _, note := range s.Notes {
@@ -388,6 +393,7 @@ func (w *Writer) Abort(ctx context.Context) error {
 	var errs []error
 	for _, f := range w.open {
 		f.drop()
+		f.order.drop()
 		errs = append(errs, f.w.Abort(ctx))
 	}
 	return errors.Join(append(errs, w.sink.Abort(ctx))...)

@@ -294,7 +294,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return err
 	}
 	c.Wide = sc.NumFields() > 1
-	if wo.Opts, err = c.fromSource(t, wo.Opts, c.all); err != nil {
+	if wo.Opts, err = c.fromSource(t, sc, wo.Opts, c.all); err != nil {
 		return err
 	}
 	wo.Rows = c.expected(ctx, t, spec)

@@ -292,7 +292,7 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 	if opts["location"] == "" && isIceberg(p.c.to) {
 		opts["location"] = register.Location(p.shown())
 	}
-	if opts, err = p.c.fromSource(t, opts, false); err != nil {
+	if opts, err = p.c.fromSource(t, sc, opts, false); err != nil {
 		return err
 	}
 	wo.Opts, wo.Rows = opts, -1

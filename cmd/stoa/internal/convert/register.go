@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/register"
@@ -62,9 +64,10 @@ func (f *writeFlags) enrol(ctx context.Context, a *cli.App) error {
 // ofSource is the value of --partition-by for the partitions and buckets of the source.
 const ofSource = "source"
 
-// fromSource adds to the options of a lake's table properties that say where it came from, and the partitions of the
-// source, if --partition-by asks for them.
-func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string, all bool) (map[string]string, error) {
+// fromSource adds to the options of a lake's table, whose rows have schema sc, properties that say where it came from,
+// the sort order of the source, and its partitions, if --partition-by asks for them.
+func (f *writeFlags) fromSource(t *stoa.Table, sc *arrow.Schema, opts map[string]string, all bool) (map[string]string,
+	error) {
 	const property, by = "property", "partition-by"
 	if !isLake(f.to) {
 		return opts, nil
@@ -87,6 +90,7 @@ func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string, all bool)
 		return nil, &cli.UseError{Message: "--partition-by source: " + src.Name + " has no partitions by columns",
 			Hint: "name columns: --partition-by y,region"}
 	}
+	f.orderFrom(t, sc, opts)
 	var names []string
 	for _, s := range t.Sources() {
 		names = append(names, s.Name)
@@ -119,9 +123,41 @@ func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string, all bool)
 	return opts, w.Error()
 }
 
+// orderFrom adds the sort order of the source to the options of a table of Iceberg that have none.
+func (f *writeFlags) orderFrom(t *stoa.Table, sc *arrow.Schema, opts map[string]string) {
+	const order, none = "sort-order", "none"
+	switch sorted := sortOrder(t, sc); {
+	case opts[order] == none:
+		delete(opts, order)
+	case opts[order] == "" && len(sorted) > 0 && isIceberg(f.to):
+		opts[order] = strings.Join(sorted, ",")
+	}
+}
+
+// sortOrder returns the columns of the source's order that rows of schema sc have: as many as have values in an order,
+// and names that a list can hold.
+func sortOrder(t *stoa.Table, sc *arrow.Schema) (out []string) {
+	columns := t.Sources()[0].Layout.Sorted
+	if len(columns) == 0 && t.Keyed() {
+		columns = t.Keys()
+	}
+	for _, name := range columns {
+		at := sc.FieldIndices(name)
+		if len(at) != 1 || strings.ContainsAny(name, ", ") || arrow.IsNested(sc.Field(at[0]).Type.ID()) ||
+			sc.Field(at[0]).Type.ID() == arrow.NULL {
+			break
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
 // partitionsOf returns the terms of --partition-by that are the partitions and buckets of a source.
 func (f *writeFlags) partitionsOf(l format.Layout) []string {
 	terms := append([]string{}, l.Partitions...)
+	if l.RangeBy != "" && (f.to == "iceberg" || !strings.Contains(l.RangeBy, "(")) {
+		terms = append(terms, l.RangeBy)
+	}
 	if l.Buckets > 0 && len(l.BucketBy) == 1 && f.to == "iceberg" {
 		terms = append(terms, "bucket("+strconv.Itoa(l.Buckets)+", "+l.BucketBy[0]+")")
 	}

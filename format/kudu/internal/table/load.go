@@ -172,6 +172,11 @@ func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (
 			Facts: format.ColumnFacts{Encoding: c.Encoding.String(), Codec: c.Compression.String()}})
 	}
 	t.meta = t.facts(newest)
+	var parts []meta.Partition
+	for _, tb := range tablets {
+		parts = append(parts, tb.Partition)
+	}
+	t.layout.RangeBy = newest.Partitioning.RangeTerm(&newest.Schema, parts)
 	if p := newest.Partitioning; p.Stored && len(p.Hash) > 0 {
 		t.layout.Buckets = int(p.Hash[0].Buckets)
 		for _, id := range p.Hash[0].Columns {
