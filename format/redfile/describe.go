@@ -108,6 +108,9 @@ func (d *describer) extents() []extent {
 				d.Keep(err)
 				continue
 			}
+			if err := d.f.Contradiction(m, g, col); err != nil {
+				d.Keep(err)
+			}
 			x := extent{group: g, col: col, meta: m, metaOff: -1}
 			if x.from, err = d.f.FirstPage(d.Ctx, g, col, m); err != nil {
 				d.Keep(err)

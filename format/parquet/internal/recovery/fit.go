@@ -42,9 +42,10 @@ func kindOf(c *meta.SchemaColumn) leafKind {
 // fit records whether a page can belong to a column, and how many rows begin in it. codec is -1 if every codec would
 // do.
 type fit struct {
-	ok    bool
-	rows  int64
-	codec meta.Compression
+	ok      bool
+	rows    int64
+	codec   meta.Compression
+	damaged bool // its checksum is wrong: only its header has the number of rows
 }
 
 // fit checks page i against a column.
@@ -75,7 +76,7 @@ func (w *pageWalk) tryFit(p *meta.Page, k *leafKind) (f fit, err error) {
 	}
 	if badSum(p, b) { // a damaged page is not examined; its rows will be lost when it is read
 		return fit{ok: k.maxRep == 0 || p.Rows >= 0 ||
-			!p.IsData(), rows: max(p.Rows, p.Values*int64(b2i(p.IsData()))), codec: -1}, nil
+			!p.IsData(), rows: max(p.Rows, p.Values*int64(b2i(p.IsData()))), codec: -1, damaged: true}, nil
 	}
 	for _, code := range w.codecs(p, b) {
 		if f, ok := tryCodec(p, k, code, b); ok {

@@ -391,6 +391,11 @@ func (w *pageWalk) make(d *division) error {
 		if !whole && len(starts) == 0 {
 			break
 		}
+		if !whole && !w.sound(starts, d.rows[g]) {
+			w.s.Rows("parquet.rows.lost", r.Span(w.end, r.Size-w.end), [2]int64{-1, -1}, -1, "the last row group is "+
+				"cut, and what is left of it is damaged: it is given up, and how many rows it had is not known")
+			break
+		}
 		made := madeGroup{rows: d.rows[g]}
 		for col := range w.cols {
 			if col >= len(starts) {
@@ -416,6 +421,23 @@ func (w *pageWalk) make(d *division) error {
 	}
 	w.reportLeftover(d.next)
 	return nil
+}
+
+// sound reports whether any of the chunks that begin with the given pages has only pages with correct checksums, or
+// without any. Otherwise n, the number of rows of these chunks, is from the headers of pages of which it is not known
+// whether the header or the body is damaged.
+func (w *pageWalk) sound(starts []int, n int64) bool {
+	for col, from := range starts {
+		end, _, err := w.chunk(from, col, n)
+		damaged := err != nil
+		for i := from; i < end && !damaged; i++ {
+			damaged = w.fits[[2]int{i, col}].damaged
+		}
+		if !damaged {
+			return true
+		}
+	}
+	return false
 }
 
 // reportLeftover reports the pages from number next on, which belong to no row group.

@@ -35,6 +35,17 @@ type place struct {
 	off  int64
 }
 
+// endsAt returns an error for a chunk of which the metadata is only after its pages, if that of another chunk lies
+// between its first page and its own: the offset of the page is damaged, and another chunk's pages may be there.
+func (f *File) endsAt(group, col int, m *layout.ColumnMeta, at fault.Span) error {
+	own := f.Footer.Groups[group].Columns[col].Offset
+	if m.Data < 0 || m.Values <= 0 || m.Stored == 0 || f.NoVerify || f.StructureAfter(at, m.Data, group, col) == own {
+		return nil
+	}
+	return fault.Corruptf(f.ChunkSpan(group, col), layout.ChunkPath(group, col)+".column_metadata.data_page_offset",
+		"expected an offset after which this metadata, at %d, comes next, found %d", own, m.Data)
+}
+
 // begins returns an error for a chunk that begins where another does, as far as their metadata was read: it has that of
 // the other one, or its own is damaged. The lock is held.
 func (f *File) begins(key ChunkKey, file string, m *layout.ColumnMeta) error {

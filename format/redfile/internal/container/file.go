@@ -216,7 +216,7 @@ func (f *File) ObjectOf(p string) (string, error) {
 }
 
 // ColumnMeta returns the metadata of a chunk: the copy in the metadata of the file, or else the metadata at
-// file_offset.
+// file_offset. With an error of class Unsupported, it may return the metadata in which the unsupported value is.
 func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMeta, error) {
 	c := &f.Footer.Groups[group].Columns[col]
 	path := layout.ChunkPath(group, col) + ".column_metadata"
@@ -243,6 +243,9 @@ func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMe
 	}
 	m, _, err = ReadColumnMeta(ctx, src, at.Sub(c.Offset, at.Len-c.Offset), f.Limits.Metadata, path)
 	if err != nil {
+		return m, err
+	}
+	if err := f.endsAt(group, col, m, at); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()

@@ -125,53 +125,6 @@ func (f *File) makeArrow(stored []schema.Leaf) error {
 	return nil
 }
 
-// leavesOfChunks derives each leaf from the first of its column's chunks whose metadata can be read.
-func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
-	if len(f.Footer.Groups) == 0 {
-		return nil, nil
-	}
-	out := make([]schema.Leaf, len(f.Footer.Groups[0].Columns))
-	var kept []schema.Leaf // according to the writer's Arrow schema
-	if t := schema.ArrowTree(&f.Footer, f.Limits); t != nil {
-		kept = schema.LeavesOf(t)
-	} else if f.Recovering {
-		f.agreeOnNames(ctx)
-	}
-	for col := range out {
-		var first error
-		var m *layout.ColumnMeta
-		for g := range f.Footer.Groups {
-			var err error
-			if m, err = f.ColumnMeta(ctx, g, col); err == nil {
-				break
-			}
-			if first == nil {
-				first = err
-			}
-			if m = nil; ctx.Err() != nil {
-				break
-			}
-		}
-		if m == nil && ctx.Err() == nil && len(kept) == len(out) {
-			out[col] = kept[col]
-			continue
-		}
-		if m == nil {
-			return nil, first
-		}
-		if !m.HasLevels {
-			return nil, fault.Corruptf(f.MetaAt, layout.ChunkPath(0, col),
-				"its metadata has no levels, and the file has no schema")
-		}
-		out[col] = schema.Leaf{Path: m.Path, Type: m.Type, MaxDef: uint8(m.MaxDef), MaxRep: uint8(m.MaxRep),
-			Converted: m.Converted()}
-	}
-	if kept == nil && !f.Recovering {
-		f.NameDamage = f.secondNames(ctx, out)
-	}
-	return out, nil
-}
-
 // useArrow uses the Arrow schema in the metadata, if there is one. Only our writer stores one, so an unusable one is
 // damage.
 func (f *File) useArrow(stored []schema.Leaf) (taken bool, err error) {

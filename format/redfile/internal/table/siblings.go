@@ -111,16 +111,17 @@ func (f *File) reportUnread(ctx context.Context, told string) {
 		})...)
 }
 
-// CheckChunks reports the first chunk whose metadata in the file's metadata contradicts the schema: one of the two is
-// damaged, and such chunks cannot be read.
+// CheckChunks reports the first chunk whose metadata, as far as it has been read, contradicts the schema: one of the
+// two is damaged, and such chunks cannot be read.
 func (f *File) CheckChunks() {
 	for g := range f.Footer.Groups {
-		for col, c := range f.Footer.Groups[g].Columns {
-			if c.Meta == nil || col >= len(f.Leaves) {
+		for col := range f.Footer.Groups[g].Columns {
+			m := f.KnownMeta(g, col)
+			if m == nil || col >= len(f.Leaves) {
 				continue
 			}
 			var e *fault.Error
-			if errors.As(f.CheckMeta(c.Meta, &f.Leaves[col], g, col), &e) {
+			if errors.As(f.Contradiction(m, g, col), &e) {
 				f.report("redfile.column.damaged", e.At, e.Path, "%s", e.Reason)
 				return
 			}

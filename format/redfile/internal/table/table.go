@@ -111,7 +111,7 @@ func (f *File) Table(ctx context.Context, group, col int) (*page.Table, error) {
 		return nil, err
 	}
 	// A contradiction to the schema is damage, even if the contradicting value is also one that is not supported.
-	if err := cmp.Or(f.CheckMeta(m, &f.Leaves[col], group, col), err); err != nil {
+	if err := cmp.Or(f.Contradiction(m, group, col), err); err != nil {
 		return nil, err
 	}
 	rows, err := f.RowsOf(ctx, group)

@@ -1,0 +1,119 @@
+package redfile_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"stoa"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestRowGroupsVote flips every bit of the metadata of chunks in files of generation A without checksums, where it
+// alone has the types, the levels, and without the Arrow schema also the names of the columns. With three row groups, a
+// bit in one costs at most the cells of its chunk: the others are read as they were, under the same names, whether the
+// file is opened as usual or recovered. If cells are lost, verify reports damage, too.
+func TestRowGroupsVote(t *testing.T) {
+	for _, arrow := range []string{"true", "false"} {
+		whole := writeSample(t, 30, map[string]string{"generation": "A", "crc": "false", "sync": "0",
+			"arrow-schema": arrow, "row-group-rows": "10", "page-size": "200", "index": "false"})
+		nodes, err := describeAll(target(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := readVoted(t, whole, false, nil)
+		group, col, chunks := -1, -1, 0
+		for _, n := range nodes {
+			if k, _ := fmt.Sscanf(n.Name, "row_groups[%d].columns[%d]", &group, &col); k == 2 {
+				chunks++
+			}
+			if n.Name != "column_metadata" {
+				continue
+			}
+			for bit := range 8 * int(n.At.Len) {
+				if testing.Short() && bit%3 > 0 {
+					continue
+				}
+				data := slices.Clone(whole)
+				data[int(n.At.Off)+bit/8] ^= 1 << (bit % 8)
+				what := fmt.Sprintf("arrow-schema=%s, row group %d, column %d, bit %d", arrow, group, col, bit)
+				for _, recover := range []bool{false, true} {
+					what := fmt.Sprintf("%s, recover %v", what, recover)
+					got := readVoted(t, data, recover, func(err error) { t.Errorf("%s: %v", what, err) })
+					if got == nil {
+						continue
+					}
+					checkVoted(t, what, got, want, group, col)
+					if len(got.lost) > 0 && !reports(data, format.Sums) {
+						t.Errorf("%s: cells are lost, and verify reports nothing", what)
+					}
+				}
+			}
+		}
+		if chunks != 9 {
+			t.Errorf("%d chunks", chunks)
+		}
+	}
+}
+
+// voted is what was read of a file.
+type voted struct {
+	names []string
+	cells [][]string      // by column, row
+	lost  map[[2]int]bool // by row group, and column or -1
+}
+
+func readVoted(t *testing.T, file []byte, recover bool, failed func(error)) *voted {
+	t.Helper()
+	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f.red": file}),
+		Recover: recover})
+	if err != nil {
+		failed(err)
+		return nil
+	}
+	defer tab.Close()
+	v := &voted{names: namesOf(tab), lost: map[[2]int]bool{}}
+	v.cells = make([][]string, len(v.names))
+	spec := stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) {
+		v.lost[[2]int{l.Group, slices.Index(v.names, l.Column)}] = true
+	}}
+	for b, err := range tab.Scan(ctx, spec) {
+		if err != nil {
+			failed(err)
+			return nil
+		}
+		for c := range v.cells {
+			for i := range int(b.NumRows()) {
+				v.cells[c] = append(v.cells[c], b.Column(c).ValueStr(i))
+			}
+		}
+	}
+	return v
+}
+
+// checkVoted compares what was read of a file with damage in one chunk with what was read before.
+func checkVoted(t *testing.T, what string, got, want *voted, group, col int) {
+	t.Helper()
+	if !slices.Equal(got.names, want.names) {
+		t.Errorf("%s: the columns are %q, were %q", what, got.names, want.names)
+		return
+	}
+	for l := range got.lost {
+		if l != [2]int{group, col} {
+			t.Errorf("%s: lost: row group %d, column %d", what, l[0], l[1])
+		}
+	}
+	for c := range want.cells {
+		if len(got.cells[c]) != len(want.cells[c]) {
+			t.Errorf("%s: %d rows", what, len(got.cells[c]))
+			continue
+		}
+		for i := range want.cells[c] {
+			if got.cells[c][i] != want.cells[c][i] && !got.lost[[2]int{i / 10, c}] {
+				t.Errorf("%s: row %d, column %d is %s, was %s", what, i, c, got.cells[c][i], want.cells[c][i])
+			}
+		}
+	}
+}
