@@ -87,6 +87,8 @@ func (t *table) strings(o any) map[string]string {
 	return out
 }
 
+// What makes options is not inlined: otherwise each struct of options has a copy of it.
+
 func custom(key format.OptionKey, at func(any) any, set func(f any, v string) (wanted string),
 	get func(f any) (v string, given bool)) core {
 	return core{OptionKey: key, field: at,
@@ -102,12 +104,14 @@ func setBool(v string, not bool, to *bool) (wanted string) {
 	return ""
 }
 
+//go:noinline
 func flag(name, help string, at func(any) any, not bool) core {
 	return custom(format.OptionKey{Name: name, Values: "true, false", Help: help}, at,
 		func(f any, v string) string { return setBool(v, not, f.(*bool)) },
 		func(f any) (string, bool) { b := *f.(*bool); return strconv.FormatBool(b != not), b })
 }
 
+//go:noinline
 func tri(name, help string, at func(any) any) core {
 	return custom(format.OptionKey{Name: name, Values: "true, false", Help: help}, at,
 		func(f any, v string) string { b := f.(**bool); *b = new(bool); return setBool(v, false, *b) },
@@ -120,6 +124,7 @@ func tri(name, help string, at func(any) any) core {
 		})
 }
 
+//go:noinline
 func pick(name, help string, at func(any) any, access func(f any, v string, set bool) string, words []string) core {
 	x := text(format.OptionKey{Name: name, Values: strings.Join(words, ", "), Help: help}, at, access)
 	x.set = func(o any, _, v string) string {
@@ -133,12 +138,14 @@ func pick(name, help string, at func(any) any, access func(f any, v string, set 
 	return x
 }
 
+//go:noinline
 func text(key format.OptionKey, at func(any) any, access func(f any, v string, set bool) string) core {
 	return custom(key, at,
 		func(f any, v string) string { access(f, v, true); return "" },
 		func(f any) (string, bool) { v := access(f, "", false); return v, v != "" })
 }
 
+//go:noinline
 func integer(key format.OptionKey, at func(any) any, access func(f any, n int64, set bool) int64, min, max int64) core {
 	wanted := fmt.Sprintf("a number from %d to %d", min, max)
 	if max == math.MaxInt64 {
@@ -150,6 +157,7 @@ func integer(key format.OptionKey, at func(any) any, access func(f any, n int64,
 	})
 }
 
+//go:noinline
 func size(key format.OptionKey, at func(any) any, access func(f any, n int64, set bool) int64, min, max int64) core {
 	return number(key, at, access, min, max,
 		fmt.Sprintf("a number of bytes from %d to %d, as 65536 or 64KiB,", min, max), format.ParseSize)
@@ -178,6 +186,7 @@ func number(key format.OptionKey, at func(any) any, access func(f any, n int64, 
 		})
 }
 
+//go:noinline
 func intAt(key format.OptionKey, at func(any) any, min, max int) core {
 	return custom(key, at,
 		func(f any, v string) string {
@@ -197,6 +206,7 @@ func intAt(key format.OptionKey, at func(any) any, min, max int) core {
 		})
 }
 
+//go:noinline
 func list(key format.OptionKey, at func(any) any) core {
 	return custom(key, at,
 		func(f any, v string) (wanted string) {
@@ -214,6 +224,8 @@ func list(key format.OptionKey, at func(any) any) core {
 }
 
 // within converts an option of a struct to an option of the struct that contains it.
+//
+//go:noinline
 func within(x core, at func(any) any) core {
 	out := core{OptionKey: x.OptionKey, field: func(o any) any { return x.field(at(o)) },
 		set: func(o any, column, v string) string { return x.set(at(o), column, v) },

@@ -93,15 +93,20 @@ func Losses(lost func(region.Loss)) func(region.Loss) {
 	if lost == nil {
 		return nil
 	}
-	return func(l region.Loss) {
-		l.Part = remote.Shown(l.Part)
-		if e, ok := l.Err.(*fault.Error); ok && remote.Is(e.At.Object) {
-			shown := *e // other goroutines may read e
-			shown.At.Object = remote.Shown(e.At.Object)
-			l.Err = &shown
-		}
-		lost(l)
+	return showing(lost).lose
+}
+
+// showing is a method, not a closure, of which the compiler would make a dozen copies.
+type showing func(region.Loss)
+
+func (lost showing) lose(l region.Loss) {
+	l.Part = remote.Shown(l.Part)
+	if e, ok := l.Err.(*fault.Error); ok && remote.Is(e.At.Object) {
+		shown := *e // other goroutines may read e
+		shown.At.Object = remote.Shown(e.At.Object)
+		l.Err = &shown
 	}
+	lost(l)
 }
 
 // Finding formats the addresses in a finding as users write them: joining names has removed a slash.

@@ -176,7 +176,19 @@ func (o *dictOrder) sort(col *schema.Column) {
 			o.codes = append(o.codes, int32(c))
 		}
 	}
-	slices.SortStableFunc(o.codes, func(a, b int32) int { return compare(col, o.values[a], o.values[b]) })
+	sortCodes(o.codes, func(a, b int32) int { return compare(col, o.values[a], o.values[b]) })
+}
+
+// sortCodes sorts codes stably, as uint32: the command has the code of that sort anyway.
+func sortCodes(codes []int32, compare func(a, b int32) int) {
+	list := make([]uint32, len(codes))
+	for i, c := range codes {
+		list[i] = uint32(c)
+	}
+	slices.SortStableFunc(list, func(a, b uint32) int { return compare(int32(a), int32(b)) })
+	for i, c := range list {
+		codes[i] = int32(c)
+	}
 }
 
 // compare compares two values of a column's type.

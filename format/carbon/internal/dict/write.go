@@ -241,7 +241,7 @@ func (d *DictFile) sortInfo() *SortInfo {
 			return compare(d.Column, x, y)
 		}
 	}
-	slices.SortStableFunc(s.Codes, order)
+	sortCodes(s.Codes, order)
 	for i, c := range s.Codes {
 		s.Ranks[c-1] = int32(i + 1)
 	}
