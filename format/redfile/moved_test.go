@@ -2,7 +2,9 @@ package redfile_test
 
 import (
 	"bytes"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -161,5 +163,57 @@ func TestPagesOfAnotherPlace(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestLastPageOfAnotherChunk: over the beginning of each page lies a whole page with a correct checksum, the short last
+// one of another row group. No row of that other one comes out in its place. (A real file of generation A.)
+func TestLastPageOfAnotherChunk(t *testing.T) {
+	whole, err := os.ReadFile("../../corpus/redfile/red1a/a_optional_pages.red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := describeAll(target(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages [9][]fault.Span // by chunk
+	chunk := -1
+	for _, n := range nodes {
+		switch {
+		case strings.HasPrefix(n.Name, "row_groups[") && n.Depth == 0:
+			chunk++
+		case strings.HasPrefix(n.Name, "page[") && n.Depth == 1:
+			pages[chunk] = append(pages[chunk], n.At)
+		}
+	}
+	tried := 0
+	for col, name := range []string{"i", "l", "s"} {
+		want, _ := rowTexts(t, whole, name)
+		for group := range 3 {
+			for _, page := range pages[3*group+col][1:3] {
+				other := pages[(3*group+col+3)%9]
+				last := other[len(other)-1]
+				if last.Len >= page.Len {
+					continue
+				}
+				tried++
+				data := slices.Clone(whole)
+				copy(data[page.Off:], whole[last.Off:last.End()])
+				got, lost := rowTexts(t, data, name)
+				if len(lost) == 0 {
+					t.Errorf("%s, row group %d, page at %d: nothing is lost", name, group, page.Off)
+				}
+				for i := range want {
+					if i < len(got) && got[i] != want[i] && !lost[i] {
+						t.Errorf("%s, row group %d, page at %d: row %d is %s, was %s", name, group, page.Off, i, got[i],
+							want[i])
+					}
+				}
+			}
+		}
+	}
+	if tried != 18 {
+		t.Errorf("%d pages were overwritten", tried)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -444,5 +445,35 @@ func TestSymbolOnly(t *testing.T) {
 		if got := c.sameButNames(x.was, x.is); got != x.want {
 			t.Errorf("%v: %s becomes %s: %v", x.touched, x.was, x.is, got)
 		}
+	}
+}
+
+// TestDeletions: rows of a harmed delete delta are counted only if no other file of the table is harmed.
+func TestDeletions(t *testing.T) {
+	const delta, lock, data = "t/a.deletedelta", "t/b.lock", "t/c.carbondata"
+	was, is := t.TempDir(), t.TempDir()
+	for dir, text := range map[string]string{was: "[3,13,23]", is: "[3,12,23]"} {
+		for name, b := range map[string]string{delta: text, lock: "", data: "rows"} {
+			if err := errors.Join(os.MkdirAll(filepath.Join(dir, "t"), 0o777),
+				os.WriteFile(filepath.Join(dir, name), []byte(b), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	one, beside, other := touch{delta, 4, 5}, touch{lock, 0, wholeFile}, touch{data, 0, 1}
+	c := &trial{f: &fixture{dir: was}, dir: is}
+	for i, x := range []struct {
+		touched []touch
+		want    int
+	}{{[]touch{one}, 3}, {[]touch{one, beside}, 3}, {[]touch{beside}, 0}} {
+		if c.touched = x.touched; c.deletions() != x.want {
+			t.Errorf("%d: %d rows, want %d", i, c.deletions(), x.want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(is, data), []byte("sows"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if c.touched = []touch{one, other}; c.deletions() != 0 {
+		t.Errorf("with harmed data: %d rows", c.deletions())
 	}
 }

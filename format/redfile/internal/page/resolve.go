@@ -87,7 +87,8 @@ func (t *Table) dropBehindOther() {
 }
 
 // doubtPages decides which of the pages found, starting at begin, can be used if the pages after them cannot be found:
-// none if they may have moved, and, without checksums, not the last page.
+// none if they may have moved, and not the last page if it has no checksum, or is so short that it may be the last one
+// of another chunk: its checksum says nothing about its place.
 func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 	n := len(t.Pages)
 	if n == 0 {
@@ -110,6 +111,11 @@ func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 		p := &t.Pages[n-1]
 		p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
 			"no page begins where it ends, and it has no checksum: its values are in doubt")
+	case n > 1 && t.Pages[n-1].Values <= t.Pages[n-2].Values/2 && !t.File.NoVerify:
+		p := &t.Pages[n-1]
+		p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
+			"it has %d values, the page before it %d, as if it were the last of a chunk, and no page begins where it "+
+				"ends: it may be that of another one", p.Values, t.Pages[n-2].Values)
 	}
 	return nil
 }
