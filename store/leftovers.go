@@ -23,9 +23,9 @@ type listed struct {
 }
 
 const (
-	listedPerSink  = 64   // names, approximately
+	listedPerSink  = 8    // names, approximately, in a large directory
 	maxRemembered  = 1024 // directories
-	alwaysListedTo = 2 * listedPerSink
+	alwaysListedTo = 128  // names
 )
 
 // in returns the temporary names in a directory.

@@ -18,7 +18,7 @@ import (
 // pipes, sockets and devices, which are not objects: Irregular reports them.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		for info, err := range children(ctx, dir) {
+		for info, err := range children(ctx, dir, nil) {
 			if irregular := new(Irregular); errors.As(err, &irregular) {
 				continue
 			}
@@ -42,7 +42,7 @@ func (o *Irregular) Error() string { return o.Name + ": " + o.What }
 // itself are reported by List.
 func (Local) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	return func(yield func(Irregular) bool) {
-		for _, err := range children(ctx, dir) {
+		for _, err := range children(ctx, dir, maybeIrregular) {
 			if irregular := new(Irregular); errors.As(err, &irregular) && !yield(*irregular) {
 				return
 			}
@@ -81,8 +81,12 @@ func Outside(t Tree, name string) bool {
 	}
 }
 
-// children yields the entries of a directory; an irregular one comes as an error, an *Irregular.
-func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
+// maybeIrregular reports whether an entry may be irregular, as far as the directory itself shows.
+func maybeIrregular(e fs.DirEntry) bool { return !e.IsDir() && !e.Type().IsRegular() }
+
+// children yields the entries of a directory for which wanted is true (all if it is nil); an irregular one comes as an
+// error, an *Irregular.
+func children(ctx context.Context, dir string, wanted func(fs.DirEntry) bool) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		at := dir
 		if at == "" {
@@ -92,6 +96,9 @@ func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 		if err != nil {
 			yield(Info{}, err)
 			return
+		}
+		if wanted != nil {
+			entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !wanted(e) })
 		}
 		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 		for _, e := range entries {

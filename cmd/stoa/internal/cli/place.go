@@ -106,7 +106,9 @@ func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 		}
 		matches, _ := filepath.Glob(WithoutTable(p)) // an invalid pattern matches nothing
 		for _, m := range matches {
-			out = append(out, stoa.SourceInfo{Name: m})
+			if m != p {
+				out = append(out, stoa.SourceInfo{Name: m})
+			}
 		}
 	}
 	return out
@@ -239,14 +241,26 @@ func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	if err == nil && !target.Mode().IsRegular() && !target.IsDir() {
 		return nil
 	}
+	var above []fs.FileInfo // of out, with itself; read once, however many sources there are
+	seen := map[string]bool{}
 	for _, s := range sources {
 		name := WithoutTable(s.Name)
-		switch source, serr := os.Stat(name); {
-		case s.Name == Dash || serr != nil:
-		case err == nil && inside(name, target):
+		if s.Name == Dash || seen[name] {
+			continue
+		}
+		seen[name] = true
+		source, serr := os.Stat(name)
+		if serr != nil {
+			continue
+		}
+		if err == nil && isIn(target, pathTo(name, target.IsDir())) {
 			return &UseError{Message: "the output " + out + " is also a source: " + s.Name,
 				Hint: "stoa never writes in place; choose another name"}
-		case source.IsDir() && inside(out, source):
+		}
+		if source.IsDir() && above == nil {
+			above = pathTo(out, true)
+		}
+		if source.IsDir() && isIn(source, above) {
 			return &UseError{Message: "the output " + out + " lies in the source " + s.Name,
 				Hint: "stoa writes nothing into what it reads; choose a place outside of it"}
 		}
@@ -254,18 +268,20 @@ func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	return nil
 }
 
-// inside reports whether path, which need not exist yet, is target or, if that is a directory, lies in it.
-func inside(path string, target fs.FileInfo) bool {
-	at := nearest(path)
-	for {
-		if st, err := os.Stat(at); err == nil && os.SameFile(st, target) {
-			return true
+// isIn reports whether place is one of those on a path.
+func isIn(place fs.FileInfo, path []fs.FileInfo) bool {
+	return slices.ContainsFunc(path, func(st fs.FileInfo) bool { return os.SameFile(st, place) })
+}
+
+// pathTo returns what lies on the way to path, which need not exist yet: from itself up to the root, or only itself.
+func pathTo(path string, up bool) (out []fs.FileInfo) {
+	for at := nearest(path); ; at = filepath.Dir(at) {
+		if st, err := os.Stat(at); err == nil {
+			out = append(out, st)
 		}
-		up := filepath.Dir(at)
-		if up == at || !target.IsDir() {
-			return false
+		if !up || at == filepath.Dir(at) {
+			return out
 		}
-		at = up
 	}
 }
 

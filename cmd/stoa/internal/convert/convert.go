@@ -218,8 +218,10 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		}
 	}
 	oo.Recover = salvage
-	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // even if opening would fail
-		return err
+	if !c.all { // runAll has checked the directory
+		if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // even if opening would fail
+			return err
+		}
 	}
 	if err := c.findCatalogue(ctx); err != nil {
 		return err

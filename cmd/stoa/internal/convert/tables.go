@@ -120,6 +120,10 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 			}
 			entries = append(entries, e)
 		}
+		named := map[string]int{}
+		for _, e := range entries {
+			named[e.Table]++
+		}
 		for _, e := range entries {
 			source, name := e.Place, e.Table
 			if name == "" {
@@ -127,7 +131,7 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 				name = strings.TrimSuffix(name, filepath.Ext(name))
 			} else {
 				source += "#" + name
-				if id := idOf(e); id != "" && sameName(entries, name) > 1 {
+				if id := idOf(e); id != "" && named[name] > 1 {
 					source, name = e.Place+"#"+id, name+"-"+id
 				}
 			}
@@ -151,15 +155,6 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 		return nil, left, errors.Join(err, errors.New("there are no tables to convert"))
 	}
 	return out, left, nil
-}
-
-func sameName(entries []format.Entry, name string) (n int) {
-	for _, e := range entries {
-		if e.Table == name {
-			n++
-		}
-	}
-	return n
 }
 
 func idOf(e format.Entry) string {

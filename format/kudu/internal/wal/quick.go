@@ -45,8 +45,12 @@ func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) 
 		x.none(ctx, f)
 		return x.Out, err
 	}
-	if f.LogBytes(ctx, t.ID) <= QuickBytes {
-		log, err := Replay(ctx, f, t, Nowhere)
+	bytes := int64(0)
+	for _, s := range segments {
+		bytes += s.Size
+	}
+	if bytes <= QuickBytes {
+		log, err := replay(ctx, f, t, segments, Nowhere)
 		if err == nil {
 			log.Findings = slices.DeleteFunc(log.Findings,
 				func(x region.Finding) bool { return x.Code == "kudu.wal.change.lost" })

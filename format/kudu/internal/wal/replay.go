@@ -99,11 +99,16 @@ const maxPending = 256 << 20
 // result has all rows and changes, whatever their time, and is all that is kept in memory; the error is Limit if that
 // is too much.
 func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*Logged, error) {
-	x := newReplay(t, lookup)
 	segments, err := f.LogSegments(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
+	return replay(ctx, f, t, segments, lookup)
+}
+
+// replay reads the log of a tablet, which consists of the segments.
+func replay(ctx context.Context, f *fs.FS, t *meta.Tablet, segments []store.Info, lookup KeyLookup) (*Logged, error) {
+	x := newReplay(t, lookup)
 	if len(segments) == 0 {
 		x.none(ctx, f)
 		return x.Out, nil
