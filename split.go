@@ -65,6 +65,9 @@ type PlanOptions struct {
 	Target int64 // stored bytes of a split, about
 	// Apart: rows with different values of partition columns are in different splits, so that every split has Keys.
 	Apart bool
+	// Here: the splits are only read by ScanSplit of the same table. Then its sources need no names by which another
+	// process can open them, as several places read as one have none.
+	Here bool
 }
 
 // Share is the N-th of Of parts, from 0; the zero value is everything. Several planners, each with a share, plan what
@@ -89,7 +92,7 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 // PlanBy is Plan with more options.
 func (t *Table) PlanBy(ctx context.Context, spec ScanSpec, o PlanOptions) iter.Seq2[Split, error] {
 	return func(yield func(Split, error) bool) {
-		if err := t.checkPlan(spec); err != nil {
+		if err := t.checkPlan(spec, o.Here); err != nil {
 			yield(Split{}, err)
 			return
 		}
@@ -157,7 +160,7 @@ func (t *Table) splitOf(s Split, p scan.Pack) Split {
 	return s
 }
 
-func (t *Table) checkPlan(spec ScanSpec) error {
+func (t *Table) checkPlan(spec ScanSpec, here bool) error {
 	if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
 		return fault.Invalidf("a plan has no rows by position and no limit")
 	}
@@ -165,7 +168,7 @@ func (t *Table) checkPlan(spec ScanSpec) error {
 		return err
 	}
 	for _, s := range t.sources {
-		if strings.HasPrefix(s.name, store.RootsMark+"#") || s.name == store.RootsMark {
+		if !here && (strings.HasPrefix(s.name, store.RootsMark+"#") || s.name == store.RootsMark) {
 			return fault.Invalidf("a split names one place, and %s is several that are read as one: list "+
 				"them in a file, and name that, %sFILE#TABLE", s.name, store.RootsMark)
 		}

@@ -102,7 +102,7 @@ func Forget(dir string) error { return os.Remove(filepath.Join(dir, JournalFile)
 // plan divides the scan into units: consecutive pieces of one part (a tablet, a file) that together have the size of a
 // file, or a single piece that cannot be divided.
 func (r *pieces) plan(ctx context.Context) error {
-	for s, err := range r.t.Plan(ctx, r.spec, r.Target) {
+	for s, err := range r.t.PlanBy(ctx, r.spec, stoa.PlanOptions{Target: r.Target, Here: true}) {
 		if err != nil {
 			return err
 		}
