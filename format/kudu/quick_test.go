@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,44 @@ func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 		if reported := codes(got.findings, region.Error); err != nil || reported != want {
 			t.Errorf("without a superblock of %s: %q, %v", lost, reported, err)
 		}
+	}
+}
+
+// TestCorpusSuperblockElsewhere: if another server has the superblock that one has lost, the tablet's table is known,
+// and nothing is missing of any other table; without it, a table with a gap may have had the tablet.
+func TestCorpusSuperblockElsewhere(t *testing.T) {
+	both := map[string][]byte{}
+	for name, b := range load(t, filepath.Join(corpus(t), "fs_file")) {
+		both["one/"+name], both["two/"+name] = b, b
+	}
+	_, tablets := layout(t, store.NewMemory(load(t, filepath.Join(corpus(t), "fs_file"))))
+	tried, unknown := 0, 0
+	for _, tb := range tablets {
+		if tb.Table == "part" {
+			continue
+		}
+		tried++
+		for where, want := range map[string]string{"one/": "", "two/": "", "one/ two/": "kudu.superblock.missing " +
+			"kudu.tablet.missing"} {
+			files := maps.Clone(both)
+			for _, w := range strings.Fields(where) {
+				delete(files, w+tb.Object)
+			}
+			got, err := scan(t, store.NewMemory(files), "#part", nil, stoa.ScanSpec{})
+			reported := codes(got.findings, region.Error)
+			if len(strings.Fields(where)) == 2 && reported == "" {
+				continue // no block could be one of part's
+			}
+			if want != "" {
+				unknown++
+			}
+			if err != nil || reported != want {
+				t.Errorf("%s without a superblock in %s: got %q, %v, want %q", tb.Table, where, reported, err, want)
+			}
+		}
+	}
+	if tried < 20 || unknown == 0 {
+		t.Errorf("got %d tablets, %d whose table nothing tells, want 20 or more, and some", tried, unknown)
 	}
 }
 

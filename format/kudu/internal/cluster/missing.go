@@ -93,8 +93,11 @@ func (s *Servers) About(ctx context.Context, ts []*table.Tablet) (out []region.F
 // mayBeOf reports whether tablet b, whose superblock is lost, may belong to the table of tb. If nothing says what its
 // columns are, the blocks that no superblock claims do: each rowset has a block for every key column, and for all
 // columns if the schema was never changed. If there is no block with rows, or one that cannot be read, any table may
-// have it.
+// have it. Another replica of b, if its superblock can be read, says whose it is.
 func (s *Servers) mayBeOf(ctx context.Context, b, tb *meta.Tablet) (bool, error) {
+	if r := s.byID[b.ID]; r != nil && !r.FromLog {
+		return r.TableID == tb.TableID, nil
+	}
 	if !b.MayBeOf(tb) || b.TableID != "" || len(b.Schema.Columns) > 0 {
 		return b.MayBeOf(tb), nil
 	}
