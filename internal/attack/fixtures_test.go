@@ -55,6 +55,8 @@ var makers = []maker{
 	{name: "redfile/e", place: "t.red", kind: nests, vary: redVary},
 	{name: "redfile/a", place: "t.red", kind: nests, opts: []string{"generation=A"}, vary: redVary},
 	{name: "redfile/unchecked", place: "t.red", kind: nests, opts: []string{"crc=false"}, vary: redVary},
+	{name: "redfile/a-unchecked", place: "t.red", kind: nests, opts: []string{"generation=A", "crc=false"},
+		vary: redVary},
 	{name: "redfile/bare", place: "t.red", kind: nests, without: "at cost",
 		opts: []string{"arrow-schema=false", "sync=0", "index=false"}, vary: redVary},
 	{name: "redfile/split", place: "t", kind: nests, opts: []string{"split=row-group", "row-group-rows=50"}},

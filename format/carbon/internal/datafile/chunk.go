@@ -14,7 +14,6 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
-	"stoa/internal/codec"
 	"stoa/vec"
 	"stoa/wire"
 )
@@ -217,7 +216,7 @@ func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, m
 	if cur.Err() != nil {
 		return v, page.Relative(cur.Err())
 	}
-	if v.used, err = codec.Expand(method, used, l.Page, t.Scratch.Bytes); err != nil {
+	if v.used, err = page.Expand(method, m.Codec, used, l, t); err != nil {
 		return v, fault.Locate(err, fault.Span{}, false, "dictionary_values")
 	}
 	count := 0
@@ -233,7 +232,7 @@ func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, m
 	p := &page.StoredPage{DataChunk: &layout.DataChunk{Codec: method},
 		Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeString}}, Version: 3, Limits: l}
 	c := page.Content{P: p, T: t, N: count}
-	if c.Raw, err = codec.Expand(method, data, l.Page, t.Scratch.Bytes); err != nil {
+	if c.Raw, err = page.Expand(method, m.Codec, data, l, t); err != nil {
 		return v, err
 	}
 	t.Raw += int64(len(c.Raw) + len(v.used))

@@ -96,6 +96,7 @@ type EncoderMeta struct {
 	Decimals  int32     // floating-point values are stored multiplied by 10^Decimals
 	Max, Min  int64     // of whole numbers; of decimals the low 64 bits of the unscaled value
 	Fmax      float64   // max of floating-point values
+	Codec     string    // compressor_name once more
 }
 
 // BigEndian reads big-endian numbers from a cursor, and traces them.
@@ -174,7 +175,7 @@ func ParseEncoderMeta(cur *wire.Cursor, rle bool) (m EncoderMeta) {
 	m.Decimals = c.I32("decimal")
 	c.U8("dataTypeSelected")
 	m.bounds(c)
-	c.text("compressorName")
+	m.Codec = c.text("compressorName")
 	if rle {
 		c.I32("pageSize")
 	}

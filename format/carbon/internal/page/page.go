@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"stoa/fault"
@@ -34,7 +35,7 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	}
 	if p.FirstEncoding() == layout.EncRLEIntegral {
 		c.Raw = data // runs are not compressed
-	} else if c.Raw, err = codec.Expand(p.Codec, data, p.Limits.Page, t.Scratch.Bytes); err != nil {
+	} else if c.Raw, err = Expand(p.Codec, c.meta.Codec, data, p.Limits, t); err != nil {
 		return c, err
 	}
 	t.Raw += int64(len(c.Raw))
@@ -55,6 +56,38 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 		}
 	}
 	return c, nil
+}
+
+// Expand decompresses the bytes of a column by its compressor_name. twin is the name in the metadata of the encoder, ""
+// if there is none. Writers store the same name in both places, so an unknown one is damaged if the other differs, or,
+// without another, if it differs from a known name in one byte.
+func Expand(name, twin string, b []byte, l format.Limits, t *format.Task) ([]byte, error) {
+	out, err := codec.Expand(name, b, l.Page, t.Scratch.Bytes)
+	if !errors.Is(err, fault.Unsupported) {
+		return out, err
+	}
+	if twin != "" && twin != name {
+		return nil, fault.Rel(0, 0, "chunk_meta.compressor_name", "%q, and the encoder's metadata has %q", name, twin)
+	}
+	for _, known := range []string{"snappy", "zstd", "gzip"} {
+		if twin == "" && bytesDiffer(name, known) == 1 {
+			return nil, fault.Rel(0, 0, "chunk_meta.compressor_name", "%q, and %q is known", name, known)
+		}
+	}
+	return nil, err
+}
+
+// bytesDiffer counts the bytes in which two names of the same length differ; -1 if the lengths differ.
+func bytesDiffer(a, b string) (n int) {
+	if len(a) != len(b) {
+		return -1
+	}
+	for i := range len(a) {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n
 }
 
 // checkParts compares the parts of a page with its encoders: it must have row ids if and only if INVERTED_INDEX is
@@ -79,7 +112,7 @@ func (c *Content) readNulls() error {
 	b := pr.Bits // format 1 does not compress them
 	if c.P.Version > 1 {
 		var err error
-		if b, err = codec.Expand(c.P.Codec, pr.Bits, c.P.Limits.Page, c.T.Scratch.Bytes); err != nil {
+		if b, err = Expand(c.P.Codec, c.meta.Codec, pr.Bits, c.P.Limits, c.T); err != nil {
 			return fault.Locate(err, fault.Span{}, false, "presence")
 		}
 	}
