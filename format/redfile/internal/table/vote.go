@@ -98,7 +98,8 @@ func (v *ballot) add(l schema.Leaf) {
 	v.votes[i]++
 }
 
-// winner returns the leaf with most votes. tied reports that another has as many: then it is the first of them.
+// winner returns the leaf with most votes. tied reports that another has as many: then it is the first of them, but
+// text if one is and the other is not, as damage hides what says so, and does not write it.
 func (v *ballot) winner() (l schema.Leaf, tied bool) {
 	most := 0
 	for i := range v.votes {
@@ -107,6 +108,10 @@ func (v *ballot) winner() (l schema.Leaf, tied bool) {
 			most, tied = i, false
 		case i > most && v.votes[i] == v.votes[most]:
 			tied = true
+			if a, b := v.leaves[most], v.leaves[i]; b.Converted != layout.ConvNone && slices.Equal(a.Path, b.Path) &&
+				a.Type == b.Type && a.MaxDef == b.MaxDef && a.MaxRep == b.MaxRep {
+				most = i
+			}
 		}
 	}
 	return v.leaves[most], tied
