@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +18,13 @@ var endings struct {
 
 // endingTime is how long all of them together may take.
 const endingTime = 3 * time.Second
+
+// Committed counts the commits of all sinks of the process: one that ends early thus knows whether what it was writing
+// became whole at the last moment.
+var Committed atomic.Int64
+
+// Stopped reports whether an error is that of something that was to be written after AbortAll.
+func Stopped(err error) bool { return errors.Is(err, errStopped) }
 
 // AtAbort makes AbortAll call f, which removes temporary data outside of the local file system as far as it can within
 // a few seconds, the lifetime of ctx. forget cancels that. After AbortAll it returns an error: nothing new may be

@@ -485,14 +485,16 @@ func (s *localSink) Commit(context.Context) error {
 			return err
 		}
 	}
-	if _, err := os.Stat(s.path); s.dir && err == nil {
-		return s.replaceDir()
+	if _, missing := os.Stat(s.path); s.dir && missing == nil {
+		err = s.replaceDir()
+	} else if err = os.Rename(s.tmp, s.path); err == nil {
+		s.end()
+		err = SyncDir(filepath.Dir(s.path))
 	}
-	if err := os.Rename(s.tmp, s.path); err != nil {
-		return err
+	if err == nil {
+		Committed.Add(1)
 	}
-	s.end()
-	return SyncDir(filepath.Dir(s.path))
+	return err
 }
 
 // unfinished returns the path of the sink's temporary data; "" if there are none, or none any more.

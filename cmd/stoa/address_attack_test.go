@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,16 +50,7 @@ var attackVerbs = [][]string{{"cat", "-f", "jsonl"}, {"count"}, {"cat", "-f", "j
 // replaced, a verb prints what it prints for the files on a disk, before or after the replacement, or it fails with
 // status 1 and names the place. STOA_SEED and STOA_ROUNDS choose others.
 func TestRandomAttack(t *testing.T) {
-	seed, rounds := uint64(1), 2
-	if testing.Short() {
-		rounds = 1
-	}
-	if s, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
-		rounds = n
-	}
+	seed, rounds := seedAndRounds(t, 2, 1)
 	equal, failed := 0, 0
 	for i, src := range faultSources(t) {
 		dir, name := bucketOf(t, src.uri)

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -72,7 +71,7 @@ func rowsAt(t *testing.T, s3 *remotetest.S3, place string) string {
 	case strings.HasSuffix(got, "status: 1") && strings.Contains(got, "stoa clean"):
 		return "unfinished"
 	case strings.HasSuffix(got, "status: 1") &&
-		strings.Contains(got, "does not exist"):
+		strings.Contains(got, "no such file"):
 		return "nothing"
 	}
 	return got
@@ -138,16 +137,7 @@ func killCases(t *testing.T) (cases []killCase) {
 // TestKilledAtAnyRequest: whenever a writer is killed, a place holds what it held before, or what it was to hold after,
 // or readers refuse it and name the command that removes what is there; after that it can be written again.
 func TestKilledAtAnyRequest(t *testing.T) {
-	seed, rounds := uint64(1), 4
-	if testing.Short() {
-		rounds = 1
-	}
-	if s, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
-		rounds = n
-	}
+	seed, rounds := seedAndRounds(t, 4, 1)
 	seen := map[string]int{}
 	for i, c := range killCases(t) {
 		s3, _ := emptyBucket(t)

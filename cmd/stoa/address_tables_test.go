@@ -82,16 +82,7 @@ func (d drawnTable) ask(r *rand.Rand) question {
 // objects are replaced by equal ones, a verb prints the rows that were drawn, or fails with status 1 and names the
 // place; verify finds no damage. STOA_SEED and STOA_ROUNDS choose others.
 func TestDrawnTablesAtFaultyStores(t *testing.T) {
-	seed, rounds := uint64(1), 40
-	if testing.Short() {
-		rounds = 8
-	}
-	if s, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
-		rounds = n
-	}
+	seed, rounds := seedAndRounds(t, 40, 8)
 	right, failed := 0, 0
 	for round := range rounds {
 		r := rand.New(rand.NewPCG(seed+uint64(round), 22))

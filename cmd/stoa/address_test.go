@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,26 @@ const (
 
 // The library waits after a failed request although it does not repeat it.
 func init() { minio.DefaultRetryUnit = time.Microsecond }
+
+// seedAndRounds returns STOA_SEED and STOA_ROUNDS, or what is preset; short is the number of rounds with -short.
+func seedAndRounds(t *testing.T, rounds, short int) (seed uint64, n int) {
+	t.Helper()
+	if testing.Short() {
+		rounds = short
+	}
+	of := func(name string, preset uint64) uint64 {
+		text := os.Getenv(name)
+		if text == "" {
+			return preset
+		}
+		v, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return v
+	}
+	return of("STOA_SEED", 1), int(of("STOA_ROUNDS", uint64(rounds)))
+}
 
 // asS3 lets a server answer s3:// addresses.
 func asS3(t *testing.T, h http.Handler) {

@@ -56,14 +56,23 @@ const grace = time.Second
 // forceExit ends the process when a verb has not ended in time: a library may work for a long time without checking the
 // context.
 func forceExit(ended <-chan struct{}, a *cli.App) {
+	before := store.Committed.Load()
 	select {
 	case <-ended:
+		return
 	case <-time.After(grace):
-		store.AbortAll()
-		_ = a.EndPager() // it would go on with the terminal
-		a.Warn("stoa: interrupted")
-		os.Exit(cli.StatusStopped)
 	}
+	store.AbortAll()
+	if store.Committed.Load() > before { // the output became whole, and the verb is about to say so
+		select {
+		case <-ended:
+			return
+		case <-time.After(grace):
+		}
+	}
+	_ = a.EndPager() // it would go on with the terminal
+	a.Warn("stoa: interrupted")
+	os.Exit(cli.StatusStopped)
 }
 
 func runArgs(a *cli.App, ctx context.Context, args []string) int {

@@ -191,7 +191,7 @@ func (a *requester) try(ctx context.Context, k Kind, do func(ctx context.Context
 		}
 		progress, err := do(ctx)
 		end()
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil { // what was answered meanwhile is done
 			return ctx.Err()
 		}
 		after, again := repeat(err)

@@ -310,6 +310,7 @@ func (s *sink) Commit(ctx context.Context) error {
 		return err
 	}
 	s.end()
+	store.Committed.Add(1)
 	return nil
 }
 

@@ -174,30 +174,40 @@ func (r *root) once(ctx context.Context, k Kind, do func(ctx context.Context) er
 	})
 }
 
-// complete makes an upload of n bytes visible. If the store no longer knows the upload, the answer to an earlier
-// attempt may have been lost: this is so if there is an object of that size.
+// complete makes an upload of n bytes visible. If the store no longer knows the upload, or the request was cut off, the
+// answer may have been lost: the upload is complete if there is an object of that size. See Place.Put for its errors.
 func (r *root) complete(ctx context.Context, w Writer, u Upload, tags []string, n int64, c Condition) (o Object,
 	err error) {
-	repeated := false
+	attempts := 0
 	err = r.once(ctx, Put, func(ctx context.Context) error {
-		again := repeated
-		repeated = true
+		attempts++
 		o, err = w.Complete(ctx, u, tags, c)
-		if !again || err == nil || !isMissing(err) {
-			return err
+		if attempts > 1 && isMissing(err) {
+			if there, e := w.Head(ctx, u.Key, ""); e == nil && u.became(there, n) {
+				o, err = there, nil
+			}
 		}
-		there, e := w.Head(ctx, u.Key, "")
-		if e != nil || there.Size != n || !there.Changed.IsZero() && there.Changed.Before(u.Begun.Add(-time.Minute)) {
-			return err
+		return err
+	})
+	if _, again := repeat(err); attempts > 0 && (again || err != nil && (ctx.Err() != nil || attempts > 1)) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+		there, e := r.requests.head(ctx, w, u.Key, "")
+		if e != nil || !u.became(there, n) {
+			return o, &UncertainError{err}
 		}
 		o, err = there, nil
-		return nil
-	})
+	}
 	if err == nil {
 		o.Key, o.Size = u.Key, n
 		r.wrote(o)
 	}
 	return o, err
+}
+
+// became reports whether an object is the upload of n bytes, as far as size and time say.
+func (u Upload) became(o Object, n int64) bool {
+	return o.Size == n && (o.Changed.IsZero() || !o.Changed.Before(u.Begun.Add(-time.Minute)))
 }
 
 // discard removes an upload.

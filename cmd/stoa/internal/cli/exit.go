@@ -129,7 +129,7 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 		a.remote.CloseCache()
 	}
 	a.reportUsage()
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	if err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || store.Stopped(err)) {
 		a.ReportError(cmd, errors.New("interrupted"))
 		err = ErrStopped
 	}
