@@ -21,7 +21,8 @@ type Options struct {
 	AtATime     int   // maximum number of concurrent requests; 0: 32
 	Cache       *Cache
 
-	// Idle is how long an answer may make no progress before the request is repeated; 0: 30 s.
+	// Idle is how long an answer may make no progress, of 16 KiB or to its end, before the request is repeated; 0:
+	// 30 s.
 	Idle time.Duration
 	// Wait is the average pause after the first failed attempt. Each following one is twice as long as the previous
 	// one, at most 5 s. 0: 50 ms.
@@ -90,9 +91,9 @@ type requester struct {
 	Options
 	slots chan struct{}
 
-	mu       sync.Mutex
-	used     Usage
-	failedAt time.Time // when the last request failed for good
+	mu      sync.Mutex
+	used    Usage
+	streaks [kinds]streak
 
 	latency time.Duration // moving average of the time until the answer to a Get begins; 0: not known
 	rate    float64       // moving average of the bytes a second of one answer to a Get; 0: not known
@@ -110,24 +111,29 @@ func (a *requester) answered(took time.Duration) {
 	a.latency += (took - a.latency) / 4
 }
 
-// attempts returns how often a request may be attempted: only once in the ten seconds after one has failed for good, as
-// readers make many requests and should not wait for each to fail in turn.
-func (a *requester) attempts() int {
+func (a *requester) streak(k Kind) streak {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if time.Since(a.failedAt) < 10*time.Second {
+	return a.streaks[k]
+}
+
+// attempts returns how often a request may be attempted: only once after one has failed for good.
+func (a *requester) attempts(k Kind) int {
+	if a.streak(k).recent() {
 		return 1
 	}
 	return a.Tries
 }
 
-// ended records whether a request was finally answered.
-func (a *requester) ended(answered bool) {
+func (a *requester) ended(k Kind, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.failedAt = (time.Time{}); !answered {
-		a.failedAt = time.Now()
-	}
+	a.streaks[k] = a.streaks[k].ended(err)
+}
+
+func (a *requester) watched(ctx context.Context,
+	do func(ctx context.Context, alive func(io.Reader) io.Reader) error) error {
+	return watched(ctx, a.Idle, do)
 }
 
 func newRequester(o Options) *requester {
@@ -185,6 +191,9 @@ var errTruncated = errors.New("the answer was truncated")
 func (a *requester) try(ctx context.Context, k Kind, do func(ctx context.Context) (progress bool, err error)) error {
 	from := time.Now()
 	for failed := 0; ; {
+		if err := a.streak(k).givenUp(); err != nil {
+			return err
+		}
 		end, err := a.begin(ctx, k, failed > 0)
 		if err != nil {
 			return err
@@ -196,16 +205,17 @@ func (a *requester) try(ctx context.Context, k Kind, do func(ctx context.Context
 		}
 		after, again := repeat(err)
 		if err == nil || !again {
-			a.ended(true)
+			a.ended(k, nil)
 			return err
 		}
 		if progress {
 			failed = 0
 		}
-		if failed++; failed >= a.attempts() {
-			a.ended(false)
+		if failed++; failed >= a.attempts(k) {
 			took := time.Since(from).Round(100 * time.Millisecond)
-			return fmt.Errorf("%w (the last of %d attempts in %s)", err, failed, took)
+			err = fmt.Errorf("%w (the last of %d attempts in %s)", err, failed, took)
+			a.ended(k, err)
+			return err
 		}
 		select {
 		case <-time.After(a.pause(failed, after)):
@@ -234,37 +244,6 @@ func repeat(err error) (after time.Duration, again bool) {
 		return e.After, e.Again
 	}
 	return 0, !errors.As(err, new(*fault.Error)) && !isMissing(err) && !isDenied(err)
-}
-
-// idleReader restarts the timer of a request whenever data arrive.
-type idleReader struct {
-	io.Reader
-	timer *time.Timer
-	after time.Duration
-}
-
-func (i *idleReader) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
-	if n > 0 {
-		i.timer.Reset(i.after)
-	}
-	return n, err
-}
-
-var errStalled = &Error{Again: true, Reason: "timeout: the answer made no progress"}
-
-// watched calls do with a context that is cancelled if there is no progress for Idle.
-func (a *requester) watched(ctx context.Context,
-	do func(ctx context.Context, alive func(io.Reader) io.Reader) error) error {
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(a.Idle, func() { cancel(errStalled) })
-	defer timer.Stop()
-	err := do(inner, func(r io.Reader) io.Reader { return &idleReader{r, timer, a.Idle} })
-	if err != nil && ctx.Err() == nil && context.Cause(inner) == error(errStalled) {
-		return errStalled
-	}
-	return err
 }
 
 // list lists the keys with a prefix, page by page, up to roughly limit keys. whole reports whether these are all.
@@ -312,7 +291,7 @@ const step = 256 << 10
 func (a *requester) get(ctx context.Context, c Client, o Object, version string, p []byte, off int64,
 	arrived func(n int)) error {
 	n := 0
-	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
+	err := a.try(ctx, Get, func(ctx context.Context) (bool, error) {
 		had := n
 		err := a.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
 			from := time.Now()
@@ -346,8 +325,9 @@ func (a *requester) get(ctx context.Context, c Client, o Object, version string,
 			}
 			return err
 		})
-		return n > had, err
+		return n-had >= leastProgress, err
 	})
+	return gone(err)
 }
 
 // errNoRanges means that the store sent an object from its beginning, although another range was requested.

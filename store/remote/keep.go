@@ -95,7 +95,7 @@ func (o *object) spool(ctx context.Context) error {
 		return nil
 	}
 	a := o.root.requests
-	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
+	return gone(a.try(ctx, Get, func(ctx context.Context) (bool, error) {
 		return false, a.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
 			body, err := o.root.client.Get(ctx, o.Object, o.version, 0, -1)
 			if err != nil {
@@ -115,7 +115,7 @@ func (o *object) spool(ctx context.Context) error {
 			o.whole = s
 			return nil
 		})
-	})
+	}))
 }
 
 // countingReader counts the bytes received.

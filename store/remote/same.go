@@ -35,3 +35,12 @@ func isTime(stamp string) bool {
 	_, err := http.ParseTime(stamp)
 	return err == nil
 }
+
+// gone returns the error of a read of an object that was there: one that is missing now was removed meanwhile, which is
+// no damage.
+func gone(err error) error {
+	if isMissing(err) {
+		return changedIn("it is no longer there")
+	}
+	return err
+}
