@@ -95,8 +95,8 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 				break
 			}
 			return f, fault.Unsupportedf(in.Key, "instance.server_key",
-				"the server's data is encrypted at rest, and no key is given (encryption-key=FILE, or "+
-					"encryption-key=default for keys of Kudu's default provider)")
+				"the server's data is encrypted at rest, and no key is given: option encryption-key=FILE; "+
+					"as FILE, default stands for the keys of Kudu's default provider")
 		}
 	}
 	switch f.BlockManager {
