@@ -347,6 +347,7 @@ def run(seed):
     return j.bad
 
 
-bad = sum(run(s) for s in range(FIRST, LAST + 1))
-print(f"seeds {FIRST} to {LAST}: " + (f"{bad} differences" if bad else "the readers agree"))
-sys.exit(bad > 0)
+if __name__ == "__main__":
+    bad = sum(run(s) for s in range(FIRST, LAST + 1))
+    print(f"seeds {FIRST} to {LAST}: " + (f"{bad} differences" if bad else "the readers agree"))
+    sys.exit(bad > 0)

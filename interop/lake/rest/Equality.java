@@ -151,7 +151,7 @@ public class Equality {
       for (Types.NestedField f : r.struct().fields()) values.add("\"" + f.name() + "\":" + json(r.getField(f.name())));
       return "{" + String.join(",", values) + "}";
     }
-    if (v instanceof java.math.BigDecimal n) v = n.stripTrailingZeros().toPlainString();
+    if (v instanceof java.math.BigDecimal n) v = n.toPlainString();
     boolean plain = v == null || v instanceof Number || v instanceof Boolean;
     return plain ? "" + v : "\"" + ("" + v).replace("\"", "\\\"") + "\"";
   }
