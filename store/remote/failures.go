@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"stoa/store"
@@ -20,9 +21,19 @@ func (f *failures) get() error {
 	return f.first
 }
 
-// note records err if it is a failure, and returns it.
+// note records err if it is a failure, and returns it. A lookup that is denied is none: many stores deny that of what
+// is not there.
 func (f *failures) note(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || isMissing(err) || isDenied(err) || !store.Failing(err) {
+	var e *Error
+	if isMissing(err) || isDenied(err) && !(errors.As(err, &e) && e.Credentials) {
+		return err
+	}
+	return f.noteRead(ctx, err)
+}
+
+// noteRead is note for a read of an object that is there.
+func (f *failures) noteRead(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || !store.Failing(err) {
 		return err
 	}
 	f.mu.Lock()

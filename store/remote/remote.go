@@ -72,6 +72,8 @@ type Error struct {
 	Again  bool          // the same request may succeed later
 	After  time.Duration // pause that the store requests; 0: none
 	Reason string        // without addresses and secrets
+
+	Credentials bool // it is about the credentials, not about the object
 }
 
 func (e *Error) Error() string { return e.Reason }

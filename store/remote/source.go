@@ -50,7 +50,10 @@ func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		if n > 0 && errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return n, s.failures.note(ctx, pathError("read", s.name, err))
+		if errors.Is(err, store.ErrChanged) { // of which nobody need be told who does not read it
+			s.o.root.changed(s.o)
+		}
+		return n, s.failures.noteRead(ctx, pathError("read", s.name, err))
 	}
 	if n < len(p) {
 		return n, io.EOF
@@ -214,9 +217,6 @@ func (o *object) startRuns(ctx context.Context, runs []*run) {
 			})
 			if r.err != nil {
 				o.forget(r)
-				if errors.Is(r.err, store.ErrChanged) {
-					o.root.changed(o)
-				}
 			} else {
 				o.root.cache.add(r)
 			}

@@ -198,7 +198,7 @@ func reason(err error) error {
 		out.Kind = fs.ErrNotExist
 	case "AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
 		"RequestTimeTooSkewed":
-		out.Kind, out.Again = fs.ErrPermission, false
+		out.Kind, out.Again, out.Credentials = fs.ErrPermission, false, e.Code != "AccessDenied"
 	case "PreconditionFailed", "InvalidRange":
 		out.Kind, out.Again = store.ErrChanged, false
 	case "SlowDown", "InternalError", "RequestTimeout", "ServiceUnavailable":

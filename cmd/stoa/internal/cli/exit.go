@@ -120,7 +120,7 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	for _, s := range a.streams {
 		s.remove()
 	}
-	if err == nil || errors.Is(err, ErrDamage) {
+	if s := Status(err); s == StatusFine || s == StatusDamage || s == StatusUse {
 		if failed := a.RemoteFailure(); failed != nil { // its absence is not the damage that was reported
 			err = &cutError{failed}
 		}
