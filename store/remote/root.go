@@ -266,6 +266,9 @@ func (r *root) lookUp(ctx context.Context, key string) error {
 		r.add(o)
 		return nil
 	}
+	if r.besideDenied(key, err) {
+		return nil
+	}
 	if !isMissing(err) {
 		return err
 	}
@@ -285,6 +288,24 @@ func (r *root) lookUp(ctx context.Context, key string) error {
 		r.absent[key] = true
 	}
 	return nil
+}
+
+// besideDenied reports whether a key beside or above what was named is denied: for a reader who may read only what was
+// named, as policies of buckets often say, nothing is there.
+func (r *root) besideDenied(key string, err error) bool {
+	var e *Error
+	if !isDenied(err) || errors.As(err, &e) && e.Credentials {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k := range r.named {
+		if k == key || within(key, k) {
+			return false
+		}
+	}
+	r.absent[key] = true
+	return true
 }
 
 // listAbove lists a directory above an entered address, if it is not large, and reports whether another directory in it
