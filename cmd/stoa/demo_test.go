@@ -44,15 +44,7 @@ func TestDemoSamples(t *testing.T) {
 		for _, n := range order {
 			all = append(fmt.Appendf(all, "%d %s\n", len(want[n]), n), want[n]...)
 		}
-		var out bytes.Buffer
-		w := brotli.NewWriterLevel(&out, brotli.BestCompression)
-		if _, err := w.Write(all); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		about.Demo = out.Bytes()
+		about.Demo = packed(t, all)
 		if err := os.WriteFile("internal/about/demo.br", about.Demo, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -69,6 +61,20 @@ func TestDemoSamples(t *testing.T) {
 	for n := range want {
 		t.Errorf("%s is not in demo.br; -update writes it", n)
 	}
+}
+
+// packed compresses bytes that the program holds.
+func packed(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := brotli.NewWriterLevel(&out, brotli.BestCompression)
+	if _, err := w.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // TestDemo: every command that demo prints exits with the documented status.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"stoa/format"
 	"stoa/region"
 
+	"github.com/andybalholm/brotli"
 	"github.com/spf13/cobra"
 )
 
@@ -25,6 +27,7 @@ var update = flag.Bool("update", false, "regenerate the pages in docs")
 // TestFindingPages: docs/findings has one page for each family of codes, with a heading for each code.
 // `go test ./cmd/stoa -run TestFindingPages -update` writes them.
 func TestFindingPages(t *testing.T) {
+	checkPacked(t)
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	families := map[string][]about.CodeDoc{}
 	seen := map[string]bool{}
@@ -44,6 +47,32 @@ func TestFindingPages(t *testing.T) {
 		pages[family+".md"] = findingPage(family, codes)
 	}
 	checkPages(t, filepath.Join("..", "..", "docs", "findings"), pages)
+}
+
+// checkPacked compares findings.br with the files that it holds; -update writes it.
+func checkPacked(t *testing.T) {
+	t.Helper()
+	names, err := filepath.Glob("internal/about/findings/*.txt")
+	if err != nil || len(names) < 9 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	var all []byte
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, bytes.TrimSpace(b)...), "\n\n"...)
+	}
+	if *update {
+		about.Packed = packed(t, all)
+		if err := os.WriteFile("internal/about/findings.br", about.Packed, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := io.ReadAll(brotli.NewReader(bytes.NewReader(about.Packed))); err != nil || !bytes.Equal(got, all) {
+		t.Errorf("findings.br is not findings/*.txt: go test ./cmd/stoa -run TestFindingPages -update writes it")
+	}
 }
 
 // checkPages compares the files of a directory with the expected pages; -update writes them.

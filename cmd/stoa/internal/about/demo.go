@@ -18,7 +18,6 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/store/remote"
 
-	"github.com/andybalholm/brotli"
 	"github.com/spf13/cobra"
 )
 
@@ -165,11 +164,7 @@ func writeDemo(dir string, damage bool) error {
 // DemoFiles yields the names and the contents of the samples' files.
 func DemoFiles() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		rest, err := io.ReadAll(brotli.NewReader(bytes.NewReader(Demo)))
-		if err != nil {
-			panic(err)
-		}
-		for len(rest) > 0 {
+		for rest := unpacked(Demo); len(rest) > 0; {
 			head, after, _ := bytes.Cut(rest, []byte("\n"))
 			size, name, _ := strings.Cut(string(head), " ")
 			n, err := strconv.Atoi(size)
