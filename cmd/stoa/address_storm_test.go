@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,10 +34,28 @@ func TestStorms(t *testing.T) {
 			}
 		}
 	}
-	s := &remotetest.Storm{Replace: swap(replace, time.Now()), Restore: swap(restore, time.Now().Add(-time.Hour))}
+	var mu sync.Mutex
+	running := false
+	alone := func(do func(), replaces bool) func() { // requests can still come when a line has ended
+		return func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if running || !replaces {
+				do()
+			}
+		}
+	}
+	s := &remotetest.Storm{Replace: alone(swap(replace, time.Now()), true),
+		Restore: alone(swap(restore, time.Now().Add(-time.Hour)), false)}
 	s.Restore()
 	asS3(t, s.On(s3))
-	fine, failed := remotetest.Storms(t, toldBy, s, disk, other, "s3://bucket", seed, rounds)
+	run := func(args ...string) (string, int) {
+		set := func(now bool) { mu.Lock(); running = now; mu.Unlock() }
+		set(true)
+		defer set(false)
+		return toldBy(args...)
+	}
+	fine, failed := remotetest.Storms(t, run, s, disk, other, "s3://bucket", seed, rounds)
 	t.Logf("%d answers are those of a disk, %d are errors", fine, failed)
 	if fine < rounds/10 || failed < rounds/10 {
 		t.Error("too few of one kind")
