@@ -119,14 +119,47 @@ func (l *life) expect(want map[int]string, args ...string) {
 // TestCatchUp changes a table of CarbonData, and catches up with it: the lake has its rows, and each older snapshot
 // those of its time. A run that is killed leaves the old rows or the new ones.
 func TestCatchUp(t *testing.T) {
-	for _, to := range []string{"iceberg", "delta"} {
-		t.Run(to, func(t *testing.T) { catchUp(t, to) })
+	t.Run("iceberg", func(t *testing.T) { catchUp(t, "iceberg") })
+	t.Run("iceberg 3", func(t *testing.T) {
+		catchUp(t, "iceberg", "--opt", "format-version=3")
+		checkRowIDs(t)
+	})
+	t.Run("delta", func(t *testing.T) { catchUp(t, "delta") })
+}
+
+// checkRowIDs checks that the snapshots of the table lake, of version 3, give each row an id once.
+func checkRowIDs(t *testing.T) {
+	t.Helper()
+	list, _ := filepath.Glob("lake/metadata/v*.metadata.json") // the pattern is valid
+	b, err := os.ReadFile(fmt.Sprintf("lake/metadata/v%d.metadata.json", len(list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Next      int64 `json:"next-row-id"`
+		Snapshots []struct {
+			First int64 `json:"first-row-id"`
+			Rows  int64 `json:"added-rows"`
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	next := int64(0)
+	for _, s := range doc.Snapshots {
+		if s.First != next {
+			t.Errorf("a snapshot begins with row id %d, want %d", s.First, next)
+		}
+		next += s.Rows
+	}
+	if doc.Next != next || next == 0 {
+		t.Errorf("got the next row id %d, want %d", doc.Next, next)
 	}
 }
 
-func catchUp(t *testing.T, to string) {
+func catchUp(t *testing.T, to string, opts ...string) {
 	l := newLife(t, 1)
-	do(t, "convert", lifeTable, "--to", to, "-o", "lake", "-q")
+	do(t, append([]string{"convert", lifeTable, "--to", to, "-o", "lake", "-q"}, opts...)...)
 	var past []map[int]string
 	steps := 4
 	if !testing.Short() {

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// Change is a snapshot that is being added to a table of version 2: some rows are deleted, by their positions, and
+// Change is a snapshot that is being added to a table of version 2 or 3: some rows are deleted, by their positions, and
 // others are added. Nothing is visible before the metadata that Close prepares are written.
 type Change struct {
 	op      *snapshotReader
@@ -39,8 +39,9 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 		return nil, err
 	}
 	at := fault.Span{Object: op.file}
-	if v := op.table.FormatVersion; v != 2 {
-		return nil, fault.Unsupportedf(at, "format-version", "expected 2, found %d: stoa changes no other tables", v)
+	if v := op.table.FormatVersion; v != 2 && v != 3 {
+		return nil, fault.Unsupportedf(at, "format-version", "expected 2 or 3, found %d: stoa changes no other tables",
+			v)
 	}
 	if !strings.HasPrefix(path.Base(op.file), "v") {
 		return nil, fault.Unsupportedf(at, "", "a catalogue has the newest metadata of this table: stoa cannot commit "+
@@ -61,7 +62,8 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 	if err != nil {
 		return nil, err
 	}
-	c.draft = &draft{o: createOptions{Table: Table{Time: time}}, stored: c.Schema(), version: 2,
+	c.draft = &draft{o: createOptions{Table: Table{Time: time}}, stored: c.Schema(),
+		version:  op.table.FormatVersion,
 		location: strings.TrimRight(op.table.Location, "/"), terms: terms}
 	return c, nil
 }

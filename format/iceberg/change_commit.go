@@ -61,13 +61,11 @@ func (c *Change) commit(ctx context.Context, s store.Sink, files []lake.File) (n
 	if err != nil {
 		return names, n, err
 	}
-	gone, err := w.deletes()
-	if err != nil {
+	if list, err = w.withDeletes(append(list, added...)); err != nil {
 		return names, n, err
 	}
-	list = append(list, append(added, gone...)...)
 	snap.Summary = c.summary(files, w)
-	b, err := meta.WriteList(2, snap, w.sync(), list)
+	b, err := meta.WriteList(c.draft.version, snap, w.sync(), list)
 	if err != nil {
 		return names, n, err
 	}
@@ -97,6 +95,24 @@ type changeWriter struct {
 	n     int // manifests
 	names []string
 	bytes int64 // of delete files
+
+	// files of deletes, or deletion vectors, and the rows that they delete
+	added, addedRows     int64
+	removed, removedRows int64
+}
+
+// withDeletes writes the deletes, and returns a list with their manifests, in which rows have ids if they need some.
+func (w *changeWriter) withDeletes(list []meta.Manifest) ([]meta.Manifest, error) {
+	if w.c.draft.version < 3 {
+		gone, err := w.deletes()
+		w.added, w.addedRows = int64(len(w.names)), w.c.Deleted()
+		return append(list, gone...), err
+	}
+	list, err := w.vectors(list)
+	if err != nil {
+		return nil, err
+	}
+	return list, w.assignRows(list)
 }
 
 func (w *changeWriter) sync() (out [16]byte) {
@@ -126,7 +142,7 @@ func (w *changeWriter) data(files []lake.File) ([]meta.Manifest, error) {
 func (w *changeWriter) manifest(content, spec int, terms []lake.Term, leaves []leaf, entries []meta.Entry,
 ) (m meta.Manifest, err error) {
 	t := w.c.op.table
-	h := meta.ManifestHeader{Version: 2, Schema: t.Schema(t.CurrentSchema), Spec: t.Spec(spec), Content: content}
+	h := meta.ManifestHeader{Version: w.c.draft.version, Schema: t.Schema(t.CurrentSchema), Spec: t.Spec(spec), Content: content}
 	for i, f := range h.Spec.Fields {
 		h.Partition = append(h.Partition, meta.AvroType{Name: avroName(f.Name), Type: avroType(&terms[i]), ID: f.ID})
 	}
@@ -221,11 +237,11 @@ func (w *changeWriter) deleteFile(n int, data []int) (e meta.Entry, err error) {
 // summary returns the counts of a snapshot.
 func (c *Change) summary(files []lake.File, w *changeWriter) map[string]string {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
-	rows, size, gone := int64(0), int64(0), c.Deleted()
+	rows, size := int64(0), int64(0)
 	for _, f := range files {
 		rows, size = rows+f.Rows, size+f.Bytes
 	}
-	all, bytes, deletes := rows, size+w.bytes, gone
+	all, bytes, deletes := rows, size+w.bytes, w.addedRows-w.removedRows
 	for _, f := range c.op.data {
 		all, bytes = all+f.Rows, bytes+f.Bytes
 	}
@@ -236,16 +252,24 @@ func (c *Change) summary(files []lake.File, w *changeWriter) map[string]string {
 		"added-records": text(rows), "added-files-size": text(size + w.bytes),
 		"total-data-files": text(int64(len(c.op.data) + len(files))), "total-records": text(all),
 		"total-files-size":   text(bytes),
-		"total-delete-files": text(int64(len(c.op.deletes) + len(w.names))), "total-position-deletes": text(deletes),
+		"total-delete-files": text(int64(len(c.op.deletes)) + w.added - w.removed), "total-position-deletes": text(deletes),
 		"total-equality-deletes": "0", "engine-name": "stoa"}
-	if gone == 0 {
+	switch {
+	case w.added == 0:
 		m["operation"] = "append"
-	} else {
-		m["added-delete-files"], m["added-position-delete-files"] = text(int64(len(w.names))), text(int64(len(w.names)))
-		m["added-position-deletes"] = text(gone)
-		if len(files) == 0 {
-			m["operation"] = "delete"
-		}
+		return m
+	case len(files) == 0:
+		m["operation"] = "delete"
+	}
+	m["added-delete-files"], m["added-position-deletes"] = text(w.added), text(w.addedRows)
+	kind := "position-delete-files"
+	if c.draft.version >= 3 {
+		kind = "dvs"
+	}
+	m["added-"+kind] = text(w.added)
+	if w.removed > 0 {
+		m["removed-delete-files"], m["removed-dvs"] = text(w.removed), text(w.removed)
+		m["removed-position-deletes"] = text(w.removedRows)
 	}
 	return m
 }
@@ -277,6 +301,9 @@ func (c *Change) metadata(ctx context.Context, snap *meta.Snapshot) error {
 	set(doc, "last-sequence-number", snap.Sequence)
 	set(doc, "last-updated-ms", max(snap.Time, t.LastUpdated))
 	set(doc, "current-snapshot-id", snap.ID)
+	if snap.AddedRows != nil {
+		set(doc, "next-row-id", *snap.FirstRow+*snap.AddedRows)
+	}
 	add := func(key string, v any) {
 		var list []json.RawMessage
 		if r := doc[key]; r != nil {
