@@ -177,3 +177,27 @@ func columnB(t *testing.T, files map[string][]byte) (right, wrong int) {
 	}
 	return right, wrong
 }
+
+// TestDamagedSchemaAndName: if the schema of table.json is damaged, and the path of a column besides, the column is
+// read under the name that its file has, and no cell is lost or another's.
+func TestDamagedSchemaAndName(t *testing.T) {
+	whole := oneOfTwo(t, 1000, nil)
+	text := whole["t/table.json"]
+	schema, path := bytes.Index(text, []byte(`"schema": "`)), bytes.LastIndex(text, []byte(`"path": "b"`))
+	if schema < 0 || path < 0 {
+		t.Fatalf("table.json is %s", text)
+	}
+	for at := path + 1; at < path+11; at++ {
+		for _, bit := range []byte{1, 4, 16} {
+			bad := bytes.Clone(text)
+			copy(bad[schema+11:], "AAAA") // no schema begins so
+			bad[at] ^= bit
+			files := maps.Clone(whole)
+			files["t/table.json"] = bad
+			if right, wrong := columnB(t, files); right != 100 || wrong > 0 {
+				t.Errorf("byte %d of %s: %d right and %d wrong cells, want 100 right", at-path,
+					bad[path:path+12], right, wrong)
+			}
+		}
+	}
+}

@@ -238,6 +238,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		f.Footer.Type = block.String
 	}
 	if err == nil {
+		r.ownName(i, f)
+		c = r.set.Columns[i]
 		err = r.set.checkColumn(f, i, l)
 	}
 	if k := slices.IndexFunc(r.set.Columns[:i], func(x setColumn) bool { return x.Path == c.Path }); err == nil &&
@@ -254,6 +256,21 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		return err
 	}
 	return r.ctx.Err()
+}
+
+// ownName gives column i the name that its file says, if the setFile is damaged and its schema, which has the names
+// again, is lost: the two differ, and the file's is the one that no damage is known of.
+func (r *setRecovery) ownName(i int, f *columnfile.File) {
+	s, known := f.Footer.Stored()
+	path := r.set.Columns[i].Path
+	if !known || s.Name == "" || s.Name == path || r.leaves != nil || !r.set.unproven || !f.CountKnown() ||
+		slices.ContainsFunc(r.set.Columns, func(c setColumn) bool { return c.Path == s.Name }) {
+		return
+	}
+	r.set.Columns = slices.Clone(r.set.Columns)
+	r.set.Columns[i].Path = s.Name
+	r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].path", i),
+		"%q, but the column's file says %q", path, s.Name), "", [2]int64{-1, -1}, 0)
 }
 
 // countRows determines the number of rows of the table: the number that most files have, with ties decided by the

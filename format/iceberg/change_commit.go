@@ -142,7 +142,8 @@ func (w *changeWriter) data(files []lake.File) ([]meta.Manifest, error) {
 func (w *changeWriter) manifest(content, spec int, terms []lake.Term, leaves []leaf, entries []meta.Entry,
 ) (m meta.Manifest, err error) {
 	t := w.c.op.table
-	h := meta.ManifestHeader{Version: w.c.draft.version, Schema: t.Schema(t.CurrentSchema), Spec: t.Spec(spec), Content: content}
+	h := meta.ManifestHeader{Version: w.c.draft.version, Schema: t.Schema(t.CurrentSchema),
+		Spec: t.Spec(spec), Content: content}
 	for i, f := range h.Spec.Fields {
 		h.Partition = append(h.Partition, meta.AvroType{Name: avroName(f.Name), Type: avroType(&terms[i]), ID: f.ID})
 	}
@@ -251,8 +252,9 @@ func (c *Change) summary(files []lake.File, w *changeWriter) map[string]string {
 	m := map[string]string{"operation": "overwrite", "added-data-files": text(int64(len(files))),
 		"added-records": text(rows), "added-files-size": text(size + w.bytes),
 		"total-data-files": text(int64(len(c.op.data) + len(files))), "total-records": text(all),
-		"total-files-size":   text(bytes),
-		"total-delete-files": text(int64(len(c.op.deletes)) + w.added - w.removed), "total-position-deletes": text(deletes),
+		"total-files-size":       text(bytes),
+		"total-delete-files":     text(int64(len(c.op.deletes)) + w.added - w.removed),
+		"total-position-deletes": text(deletes),
 		"total-equality-deletes": "0", "engine-name": "stoa"}
 	switch {
 	case w.added == 0:

@@ -48,7 +48,8 @@ func encodeVector(rows []int64) []byte {
 // and again the manifests in list whose vectors are replaced. It returns the manifests of the new snapshot.
 func (w *changeWriter) vectors(list []meta.Manifest) ([]meta.Manifest, error) {
 	var entries []meta.Entry
-	specs, replaced := map[int]int{}, map[string]bool{}
+	var specs []int
+	replaced := map[string]bool{}
 	blobs, file := []puffinBlob{}, []byte(puffinMagic)
 	at := path.Join(dataDir, w.run+"-deletes.puffin")
 	for k, in := range w.c.table.Files() {
@@ -74,7 +75,7 @@ func (w *changeWriter) vectors(list []meta.Manifest) ([]meta.Manifest, error) {
 		if e.File.Partition == nil {
 			e.File.Partition = map[string]any{}
 		}
-		specs[len(entries)], replaced[f.name] = f.spec, true
+		specs, replaced[f.name] = append(specs, f.spec), true
 		entries, w.addedRows = append(entries, e), w.addedRows+e.File.Rows
 	}
 	if len(entries) == 0 {
@@ -95,19 +96,23 @@ func (w *changeWriter) vectors(list []meta.Manifest) ([]meta.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
+	return w.addVectors(out, entries, specs)
+}
+
+// addVectors writes a manifest for each run of vectors of a spec, and appends it to a list.
+func (w *changeWriter) addVectors(list []meta.Manifest, entries []meta.Entry, specs []int) ([]meta.Manifest, error) {
 	for len(entries) > 0 {
-		spec, first := specs[len(specs)-len(entries)], len(specs)-len(entries)
 		n := 1
-		for n < len(entries) && specs[first+n] == spec {
+		for n < len(entries) && specs[n] == specs[0] {
 			n++
 		}
-		m, err := w.deleteManifest(spec, entries[:n])
+		m, err := w.deleteManifest(specs[0], entries[:n])
 		if err != nil {
 			return nil, err
 		}
-		out, entries = append(out, m), entries[n:]
+		list, entries, specs = append(list, m), entries[n:], specs[n:]
 	}
-	return out, nil
+	return list, nil
 }
 
 // deletedRows returns the deleted rows of a data file, with those that were before.
@@ -217,7 +222,8 @@ func (w *changeWriter) deleteManifest(spec int, entries []meta.Entry) (m meta.Ma
 // assignRows gives ids to the rows of the manifests that have none yet, and says so in the snapshot.
 func (w *changeWriter) assignRows(list []meta.Manifest) error {
 	if w.c.op.table.NextRow == nil {
-		return fault.Corruptf(fault.Span{Object: w.c.op.file}, "next-row-id", "a table of version 3 has it; it is missing")
+		return fault.Corruptf(fault.Span{Object: w.c.op.file}, "next-row-id",
+			"a table of version 3 has it; it is missing")
 	}
 	first := *w.c.op.table.NextRow
 	next := first
