@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -587,6 +588,31 @@ func TestDirSetNames(t *testing.T) {
 		rows, cells, reported := dirRead(t, what, files, true)
 		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows ||
 			cells["b"] != dirRows || cells["opt"] == 0 {
+			t.Errorf("%s: %d rows, cells %v: %s", what, rows, cells, reported)
+		}
+	}
+}
+
+// TestDirPaths: if table.json has lost its schema and what the path of a column is, the column has the name in its own
+// file, and nothing is lost.
+func TestDirPaths(t *testing.T) {
+	healthy := dirFiles(t)
+	set := healthy["t/table.json"]
+	paths := regexp.MustCompile(`"path": "`).FindAllIndex(set, -1)
+	if len(paths) < 5 {
+		t.Fatalf("%d paths in %s", len(paths), set)
+	}
+	for _, at := range paths {
+		files := maps.Clone(healthy)
+		b := bytes.Clone(set)
+		b[at[0]+3] ^= 2
+		b[bytes.Index(b, []byte(`"schema": "`))+len(`"schema": "/////+gA`)] ^= 4
+		files["t/table.json"] = b
+		what := fmt.Sprintf("the path at %d", at[0])
+		checkDirDamage(t, what, files)
+		rows, cells, reported := dirRead(t, what, files, true)
+		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows ||
+			cells["b"] != dirRows || cells["opt"] == 0 || reported == "" {
 			t.Errorf("%s: %d rows, cells %v: %s", what, rows, cells, reported)
 		}
 	}

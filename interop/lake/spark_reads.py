@@ -57,7 +57,7 @@ def literal(v, t):
         return f"{'double' if t == pa.float64() else 'float'}('{v}')"
     if isinstance(v, str):
         return f"decode(X'{v.encode().hex()}', 'UTF-8')"
-    return f"{v:f}BD" if isinstance(v, decimal.Decimal) or t == pa.uint64() else f"{v}L" if abs(v) < 2**63 else f"{v}BD"
+    return f"{decimal.Decimal(v):f}BD" if isinstance(v, decimal.Decimal) or t == pa.uint64() else f"{v}L" if abs(v) < 2**63 else f"{v}BD"
 
 
 def load(kind, place, at=None):

@@ -80,7 +80,7 @@ def literal(v, t):
         return f"{kind} '{'Infinity' if v == float('inf') else '-Infinity' if v == float('-inf') else v}'"
     if isinstance(v, str):
         return "'" + v.replace("'", "''") + "'"
-    return f"DECIMAL '{v:f}'" if isinstance(v, decimal.Decimal) or t == pa.uint64() else str(v)
+    return f"DECIMAL '{decimal.Decimal(v):f}'" if isinstance(v, decimal.Decimal) or t == pa.uint64() else str(v)
 
 
 def run(trino, seed):
