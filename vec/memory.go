@@ -77,6 +77,13 @@ type Pool struct {
 // NewPool returns a pool that keeps at most limit bytes of unused buffers.
 func NewPool(limit int64) *Pool { return &Pool{limit: limit} }
 
+// Keep sets how many bytes of unused buffers the pool keeps from now on.
+func (p *Pool) Keep(limit int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = limit
+}
+
 func class(n int) int { return bits.Len(uint(max(n, 64) - 1)) }
 
 func (p *Pool) Allocate(size int) []byte {

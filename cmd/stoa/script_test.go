@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv("STOA_SERVE") != "" { // see internal/attack
 		serve()
 	}
+	// what --memory of one test says is not for the others in the process
+	os.Setenv("GOMEMLIMIT", "off")
 	os.Unsetenv("GOTMPDIR") // the scripts' files lie there, if it is set, and not in TMPDIR, which may be in memory
 	testscript.Main(m, map[string]func(){"stoa": main})
 }

@@ -3,6 +3,7 @@ package cfile_test
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,6 +199,53 @@ func TestDamagedSchemaAndName(t *testing.T) {
 				t.Errorf("byte %d of %s: %d right and %d wrong cells, want 100 right", at-path,
 					bad[path:path+12], right, wrong)
 			}
+		}
+	}
+}
+
+// TestExchangedAndDamaged: files of a set whose table.json is no JSON any more are exchanged, and one of them has lost
+// its footer. No column is both read and told lost, and one is told lost.
+func TestExchangedAndDamaged(t *testing.T) {
+	whole := oneOfTwo(t, 1000, nil)
+	for damaged, other := range map[string]string{"a": "b", "b": "a"} {
+		for _, keeps := range []bool{true, false} { // the schema in table.json
+			files := maps.Clone(whole)
+			text := bytes.Clone(whole["t/table.json"])
+			text[len(text)-2] = 0
+			if !keeps {
+				copy(text[bytes.Index(text, []byte(`"schema"`)):], `"sch`)
+			}
+			bad := bytes.Clone(whole["t/"+damaged+".cfile"])
+			clear(bad[len(bad)-8:])
+			files["t/table.json"], files["t/"+other+".cfile"], files["t/"+damaged+".cfile"] = text, bad,
+				whole["t/"+other+".cfile"]
+			tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: store.NewMemory(files), Recover: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for r, err := range tab.Scan(t.Context(), stoa.ScanSpec{Damaged: stoa.SkipRows,
+				Lost: func(l region.Loss) { told = append(told, l.Column) }}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range r.Schema().Fields() {
+					if slices.Contains(told, f.Name) {
+						t.Errorf("%s, %v: column %s is told lost, and read", damaged, keeps, f.Name)
+					}
+				}
+			}
+			for _, f := range tab.Findings() {
+				if f.Lost != 0 {
+					told = append(told, f.Column)
+				}
+			}
+			names := tab.Schema().Fields()
+			if len(names) != 1 || names[0].Name != other || len(told) == 0 || slices.Contains(told, other) ||
+				keeps && !slices.Contains(told, damaged) {
+				t.Errorf("%s, %v: got columns %v, and %q told lost", damaged, keeps, names, told)
+			}
+			tab.Close()
 		}
 	}
 }

@@ -243,7 +243,7 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		err = r.set.checkColumn(f, i, l)
 	}
 	if k := slices.IndexFunc(r.set.Columns[:i], func(x setColumn) bool { return x.Path == c.Path }); err == nil &&
-		k >= 0 && r.leaves == nil {
+		k >= 0 && r.lost[k] == nil && r.leaves == nil {
 		first := r.set.Columns[k].File
 		name := columnByFile(c.File)
 		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s: column %q, after which the "+
@@ -462,6 +462,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 			continue
 		}
 		first = cmp.Or(first, r.lost[i])
+		r.rename(i, r.otherName(i))
 		r.damaged(r.lost[i], f.name, [2]int64{0, max(r.t.rows, 0)}, max(r.t.rows, 0))
 		r.loseColumn(i)
 		r.found[len(r.found)-1].Gone = f.File == nil
@@ -480,6 +481,43 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	}
 	r.t.Finish(r.set, r.leaves, opts)
 	return nil
+}
+
+// rename gives column i another name, also in what was found of its file.
+func (r *setRecovery) rename(i int, name string) {
+	f, object := r.t.files[i], inDir(r.tg, r.set.Columns[i].File)
+	for k := range r.found {
+		if x := &r.found[k]; x.At.Object == object && x.Column == f.name {
+			x.Column = name
+		}
+	}
+	f.name = name
+}
+
+// otherName returns the name of a column that cannot be read. If its file is named after a column that is read from
+// another file, it is the column of which there is no other file, or else the name of the file.
+func (r *setRecovery) otherName(i int) string {
+	isRead := func(name string) bool {
+		for k, f := range r.t.files {
+			if k != i && r.lost[k] == nil && f.name == name {
+				return true
+			}
+		}
+		return false
+	}
+	if r.leaves != nil || !isRead(r.t.files[i].name) {
+		return r.t.files[i].name
+	}
+	var left []string
+	for _, path := range r.torn {
+		if !isRead(path) {
+			left = append(left, path)
+		}
+	}
+	if len(left) == 1 {
+		return left[0]
+	}
+	return r.set.Columns[i].File
 }
 
 // loseTail reports the rows of a column from n on as lost: its footer is lost, and the last block found ends at n.

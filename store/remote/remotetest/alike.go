@@ -88,12 +88,16 @@ func Alike(t testing.TB, run Command, disk, address string) (compared int) {
 // hint is the hint about what is missing, which names a place of a disk.
 var hint = regexp.MustCompile(`(stoa: .* no such file or directory) stoa ls \S+ lists what is there`)
 
-// withoutHints removes what differs: hints, and the slash at a place's end, which an address does not keep.
+// sealed is the size of a seal, which has the names of the files in it.
+var sealed = regexp.MustCompile(`(some\.seal: )[0-9.]+ k?B`)
+
+// withoutHints removes what differs: hints, sizes of seals, and the slash at a place's end, which an address does not
+// keep.
 func withoutHints(said, place string) string {
 	if short, ok := strings.CutSuffix(place, "/"); ok {
 		said = strings.ReplaceAll(said, "IN"+place, "IN"+short)
 	}
-	return hint.ReplaceAllString(said, "$1")
+	return sealed.ReplaceAllString(hint.ReplaceAllString(said, "$1"), "$1")
 }
 
 // drawn are the parts of names that are random.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -213,6 +214,20 @@ func (p pipeEnd) Write(b []byte) (int, error) {
 
 // Pool is the allocator of every scan of the command.
 var Pool = stoa.NewPool()
+
+// leastHeap is the least size of the heap that Budget asks for: what every scan needs.
+const leastHeap = 256 << 20
+
+// Budget has the process use about as much memory as --memory says: fewer unused buffers are kept, and garbage is
+// collected early enough. The output and opening a source may each use that much. GOMEMLIMIT takes precedence.
+func Budget(n int64) {
+	if p, ok := Pool.(interface{ Keep(limit int64) }); ok {
+		p.Keep(min(n/4, 256<<20))
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(max(2*n, leastHeap))
+	}
+}
 
 func (a *App) FormatNames() []string {
 	var out []string

@@ -68,7 +68,7 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
 		"refuse a source with types or values nested more than `N` deep (default 64)")
 	if own := fl.Lookup("memory"); own != nil {
-		own.Usage += "; opening a source may use as much, too (default 1GiB)"
+		own.Usage += "; opening a source may use as much, too (default 1GiB), and the process about twice as much"
 		f.Own = own.Value
 	} else {
 		fl.StringVar(&f.Memory, "memory", "",
@@ -321,11 +321,15 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 			return l, err
 		}
 	}
-	switch {
-	case f.Memory != "":
-		l.Opening, err = cli.ParseSize("--memory", f.Memory)
-	case f.Own != nil && f.Changed("memory"):
-		l.Opening, err = cli.ParseSize("--memory", f.Own.String())
+	size := f.Memory
+	if f.Own != nil && f.Changed("memory") {
+		size = f.Own.String()
+	}
+	if size == "" {
+		return l, nil
+	}
+	if l.Opening, err = cli.ParseSize("--memory", size); err == nil {
+		cli.Budget(l.Opening)
 	}
 	return l, err
 }
