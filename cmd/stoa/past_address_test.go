@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"stoa/store/remote/remotetest"
@@ -132,6 +135,51 @@ func TestCatchUpTogether(t *testing.T) {
 			do(t, "convert", "--catch-up", "start.jsonl", "-o", lake, "-q")
 		}
 		do(t, "verify", lake, "-q")
+	}
+}
+
+// deaf is a store that does what the PUT of a name asks for, and breaks the connection; after that it answers no
+// requests but PUTs and DELETEs.
+type deaf struct {
+	*remotetest.S3
+	name string
+	on   atomic.Bool
+}
+
+func (d *deaf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, d.name):
+		d.S3.ServeHTTP(httptest.NewRecorder(), r)
+		d.on.Store(true)
+		panic(http.ErrAbortHandler)
+	case d.on.Load() && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		http.Error(w, "no", http.StatusForbidden)
+	default:
+		d.S3.ServeHTTP(w, r)
+	}
+}
+
+// TestCatchUpUncertain: if it cannot be found out whether the change was made, nothing of it is removed, and that is
+// said; so it is if it was made, and the hint could not be written.
+func TestCatchUpUncertain(t *testing.T) {
+	for to, names := range map[string][]string{"iceberg": {"/v2.metadata.json", "/version-hint.text"},
+		"delta": {"/00000000000000000001.json"}} {
+		for _, name := range names {
+			l := newLife(t, 30)
+			s3, _ := emptyBucket(t)
+			asS3(t, s3)
+			do(t, "convert", lifeTable, "--to", to, "-o", "s3://bucket/lake", "-q")
+			l.load(5)
+			d := &deaf{S3: s3, name: name}
+			asS3(t, d)
+			got := said("s3://", "convert", "--catch-up", lifeTable, "-o", "s3://bucket/lake", "-q")
+			asS3(t, s3)
+			if !d.on.Load() || !strings.HasSuffix(got, "status: 1") || strings.Contains(got, "nothing was committed") {
+				t.Errorf("%s, %s: %s", to, name, got)
+			}
+			l.expect(l.rows, "s3://bucket/lake")
+			do(t, "verify", "s3://bucket/lake", "-q")
+		}
 	}
 }
 

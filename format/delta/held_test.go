@@ -149,3 +149,24 @@ func TestLostLog(t *testing.T) {
 		t.Errorf("reading says %v", err)
 	}
 }
+
+// TestEmptyVersion: a version without an action is damage: what it changed is lost.
+func TestEmptyVersion(t *testing.T) {
+	for _, text := range []string{"", "\n"} {
+		dir := extended(t, "evolved", 0)
+		logs, err := filepath.Glob(filepath.Join(dir, "_delta_log", "*.json"))
+		if err != nil || len(logs) == 0 {
+			t.Fatal(logs, err)
+		}
+		newest := logs[len(logs)-1]
+		if err := os.WriteFile(newest, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := verified(t, dir, format.Sums); len(got) == 0 {
+			t.Errorf("%q: verify finds nothing", text)
+		}
+		if err := counted(t, dir); err == nil || !strings.Contains(err.Error(), filepath.Base(newest)) {
+			t.Errorf("%q: reading says %v", text, err)
+		}
+	}
+}

@@ -328,6 +328,9 @@ func (s *state) readJSON(ctx context.Context, tree store.Tree, name string) erro
 	if err := format.ReadFull(ctx, src, at, "", b); err != nil {
 		return err
 	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return fault.Corruptf(at, "", "expected the actions of a version, found none: what it changed is lost")
+	}
 	for n := 1; len(b) > 0; n++ {
 		line, rest, _ := bytes.Cut(b, []byte("\n"))
 		if b = rest; len(bytes.TrimSpace(line)) == 0 {

@@ -474,6 +474,24 @@ func TestRegistered(t *testing.T) {
 	}
 	want := laketest.Open(t, iceberg.Format, "testdata/evolved.arrow", nil)
 	laketest.Same(t, laketest.Open(t, iceberg.Format, dir, nil), want)
+	newest := names[len(names)-1]
+	whole, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{0, 1, len(whole) / 2, len(whole) - 2} { // not older rows, as if there were no newer ones
+		if err := os.WriteFile(newest, whole[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := stoa.Open(context.Background(), dir, stoa.OpenOptions{Formats: []format.Format{iceberg.Format},
+			From: "iceberg"})
+		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), filepath.Base(newest)) {
+			t.Errorf("newest metadata of %d bytes: %v, want the file named", cut, err)
+		}
+	}
+	if err := os.WriteFile(newest, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	var table map[string]any
 	if err := json.Unmarshal(first, &table); err != nil {
 		t.Fatal(err)

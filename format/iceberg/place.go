@@ -91,7 +91,8 @@ func versionOf(name string) int {
 }
 
 // continued returns hint, or the newest file that a catalogue has written since: where a table is registered in one,
-// what it commits is in files NUMBER-UUID.metadata.json, and the hint stays as it was.
+// what it commits is in files NUMBER-UUID.metadata.json, and the hint stays as it was. A file that cannot be read is
+// taken for newer: the table may have other rows than by the hint.
 func continued(ctx context.Context, tree store.Tree, hint string, names []string) string {
 	var others []string
 	for _, n := range names {
@@ -106,11 +107,13 @@ func continued(ctx context.Context, tree store.Tree, hint string, names []string
 		return cmp.Or(cmp.Compare(versionOf(a), versionOf(b)), strings.Compare(a, b))
 	})
 	var old, now meta.Table
-	for name, t := range map[string]*meta.Table{hint: &old, newest: &now} {
-		b, err := readSmall(ctx, tree, name, format.Limits{}.WithDefaults().Metadata)
-		if err != nil || json.Unmarshal(b, t) != nil {
-			return hint
-		}
+	limit := format.Limits{}.WithDefaults().Metadata
+	b, err := readSmall(ctx, tree, newest, limit)
+	if err != nil || json.Unmarshal(b, &now) != nil {
+		return newest
+	}
+	if b, err = readSmall(ctx, tree, hint, limit); err != nil || json.Unmarshal(b, &old) != nil {
+		return hint
 	}
 	if old.UUID == now.UUID && now.LastUpdated > old.LastUpdated {
 		return newest

@@ -40,7 +40,7 @@ func Open(ctx context.Context, a remote.Address) (remote.Client, error) {
 		return nil, err
 	}
 	c, err := minio.New(s.endpoint, &minio.Options{Creds: s.creds, Secure: s.secure, Region: s.region,
-		BucketLookup: s.lookup, Transport: remote.Transport(), MaxRetries: 1})
+		BucketLookup: s.lookup, Transport: listings{remote.Transport()}, MaxRetries: 1})
 	if err != nil {
 		return nil, reason(err)
 	}

@@ -82,3 +82,25 @@ func TestListingWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersThatAreNoListing: what a proxy or a broken store sends instead of a page of a listing is an error, and not
+// the last page, after which fewer objects would be there.
+func TestAnswersThatAreNoListing(t *testing.T) {
+	answer := ""
+	c := served(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) })
+	for _, text := range []string{"", "no XML", "<html><body>Please log in</body></html>",
+		"<Error><Code>InternalError</Code></Error>", "<ListBucketResult/>",
+		"<ListBucketResult><Contents><Key>d/a</Key></Contents></ListBucketResult>",
+		"<ListBucketResult><IsTruncated>false</IsTruncated>"} {
+		for _, after := range []string{"", "d/a"} {
+			answer = text
+			if page, more, err := c.List(t.Context(), "d/", after, false); err == nil {
+				t.Errorf("%q after %q: %d keys, more: %t, and no error", text, after, len(page), more)
+			}
+		}
+	}
+	answer = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
+	if page, more, err := c.List(t.Context(), "d/", "", false); err != nil || more || len(page) > 0 {
+		t.Errorf("an empty page: %d keys, more: %t, %v", len(page), more, err)
+	}
+}

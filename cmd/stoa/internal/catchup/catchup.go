@@ -131,13 +131,16 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		r.Checked = true
 	}
 	err = o.Home.commit(ctx, name, metadata)
-	if err == nil || errors.As(err, new(*remote.UncertainError)) {
+	if err == nil || uncertain(err) {
 		sink.keep()
 		done = true
 	}
 	if c, ok := c.(*iceberg.Change); ok && err == nil {
 		hint, text := c.Hint()
-		err = o.Home.replace(ctx, hint, []byte(text))
+		if err := o.Home.replace(ctx, hint, []byte(text)); err != nil {
+			return r, fmt.Errorf("%s: the change was made, and %s, by which some readers find it, was not written: %w",
+				remote.Shown(o.Home.dir), hint, err)
+		}
 	}
 	return r, err
 }

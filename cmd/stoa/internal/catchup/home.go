@@ -107,11 +107,14 @@ func (h Home) commit(ctx context.Context, rel string, b []byte) (err error) {
 	} else {
 		err = createLocal(filepath.Join(h.dir, filepath.FromSlash(rel)), b)
 	}
-	if errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) && !uncertain(err) { // after a lost answer, the file may be ours
 		return fmt.Errorf("%s: another writer has changed the table meanwhile; nothing was committed: run again", shown)
 	}
 	return err
 }
+
+// uncertain reports whether a write that failed may have been done.
+func uncertain(err error) bool { return errors.As(err, new(*remote.UncertainError)) }
 
 // create creates an object that must not exist. A store with locks has no conditions: there the lock keeps two writers
 // of stoa apart.

@@ -189,6 +189,10 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 			Time: ms, Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
 			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry})
 		p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
+		if err != nil && i > 0 && !p.dry {
+			return fmt.Errorf("the catalogue of Iceberg has the rows of the source now, and that of Delta has not: %w",
+				err)
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"strings"
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/look"
@@ -116,7 +117,9 @@ func unproven(a *cli.App, ctx context.Context, t *stoa.Table, o stoa.OpenOptions
 		if f == nil || !f.Bounds || f.Unchecked == nil {
 			continue
 		}
-		what, err := f.Unchecked(ctx, format.Target{Tree: o.Tree, Name: s.Name, Limits: o.Limits},
+		place := cli.WithoutTable(s.Name)
+		what, err := f.Unchecked(ctx, format.Target{Tree: o.Tree, Name: place,
+			Table: strings.TrimPrefix(s.Name[len(place):], "#"), Limits: o.Limits},
 			format.OpenOptions{Limits: o.Limits, Opts: o.Opts})
 		if err != nil || what != "" {
 			return what != "", err
