@@ -282,3 +282,42 @@ func TestPartitionBySource(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletesOfPartitions: each file of position deletes has rows of one partition, whatever its values are,
+// since readers apply it to the files of its own partition alone.
+func TestDeletesOfPartitions(t *testing.T) {
+	t.Chdir(t.TempDir())
+	values := []int{-1 << 40, -3, -2, -1, 0, 1, 2, 0x110000, 0x110001, 1 << 40}
+	rows := func(of func(i int) bool) string {
+		var b strings.Builder
+		for i := range 10 * len(values) {
+			if of(i) {
+				fmt.Fprintf(&b, "{\"p\": %d, \"id\": %d}\n", values[i%len(values)], i)
+			}
+		}
+		return b.String()
+	}
+	write(t, "all.jsonl", rows(func(int) bool { return true }))
+	write(t, "some.jsonl", rows(func(i int) bool { return i >= 4*len(values) }))
+	do(t, "convert", "all.jsonl", "--to", "iceberg", "--partition-by", "p", "-o", "lake", "-q")
+	do(t, "convert", "--catch-up", "some.jsonl", "-o", "lake", "-q")
+	files, err := filepath.Glob("lake/data/*-deletes.parquet")
+	if err != nil || len(files) != len(values) {
+		t.Errorf("%d files of deletes, want %d; %v", len(files), len(values), err)
+	}
+	for _, name := range files {
+		of := map[string]int{}
+		for line := range strings.Lines(do(t, "cat", "-f", "jsonl", name)) {
+			var row struct {
+				Path string `json:"file_path"`
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			of[filepath.Dir(row.Path)]++
+		}
+		if len(of) != 1 {
+			t.Errorf("%s has rows of %d partitions: %v", name, len(of), of)
+		}
+	}
+}

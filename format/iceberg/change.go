@@ -121,7 +121,7 @@ func (c *Change) Deleted() (n int64) {
 func (c *Change) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if c.files == nil {
 		c.files = lake.NewWriter(c.sink, b.Schema(), c.draft.stored, lake.WriterOptions{Terms: c.draft.terms,
-			Dir: dataDir, Write: c.wo, Commit: c.commit})
+			Parquet: FileOptions(nil), Dir: dataDir, Write: c.wo, Commit: c.commit})
 	}
 	return c.files.Write(ctx, b)
 }

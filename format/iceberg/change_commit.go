@@ -171,7 +171,7 @@ func (w *changeWriter) deletes() (out []meta.Manifest, err error) {
 	var order []place
 	for k := range w.c.op.data {
 		if f := &w.c.op.data[k]; len(w.c.deleted[k]) > 0 {
-			p := place{f.spec, fmt.Sprintf("%q", f.Partition)}
+			p := place{f.spec, fmt.Sprintf("%#v", f.Partition)}
 			if of[p] == nil {
 				order = append(order, p)
 			}

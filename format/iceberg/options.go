@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"maps"
 	"math"
 
 	"stoa/format/internal/lake"
@@ -81,6 +82,18 @@ func parse(opts map[string]string) (p createOptions, err error) {
 	if p.Table, p.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses unknown options
 		return p, err
 	}
+	p.parquet = FileOptions(p.parquet)
 	p.terms, err = lake.ParseSpec(p.PartitionBy)
 	return p, err
+}
+
+// FileOptions returns options of Parquet files with defaults for the files of a table: the vectorized reader of Iceberg
+// for Spark, 1.10, refuses texts in encodings other than PLAIN and dictionaries.
+func FileOptions(opts map[string]string) map[string]string {
+	out := map[string]string{"encoding": "plain"}
+	if opts["version"] != "" {
+		delete(out, "encoding") // which it implies, or may not go with
+	}
+	maps.Copy(out, opts)
+	return out
 }

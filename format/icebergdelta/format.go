@@ -55,7 +55,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if err != nil {
 		return nil, err
 	}
-	o.Parquet, o.Write = files, wo
+	o.Parquet, o.Write = iceberg.FileOptions(files), wo
 	first := o.Commit
 	o.Commit = func(ctx context.Context, s store.Sink, files []lake.File) ([]string, int64, error) {
 		names, n, err := first(ctx, s, files)
