@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +36,7 @@ func (s *stopping) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.answer {
-		s.S3.ServeHTTP(&dropped{h: http.Header{}}, r)
+		s.S3.ServeHTTP(httptest.NewRecorder(), r)
 		s.cmd.Process.Signal(syscall.SIGTERM)
 		panic(http.ErrAbortHandler)
 	}
@@ -43,13 +44,6 @@ func (s *stopping) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	time.Sleep(s.pause)
 }
-
-// dropped is an answer that nobody gets.
-type dropped struct{ h http.Header }
-
-func (d *dropped) Header() http.Header         { return d.h }
-func (d *dropped) WriteHeader(int)             {}
-func (d *dropped) Write(b []byte) (int, error) { return len(b), nil }
 
 // TestSignalAtTheEnd: whichever write a signal follows, the status is 0 if the output is whole, and 130 if there is
 // none.

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -194,7 +193,7 @@ func TestSnapshotsAtAddress(t *testing.T) {
 		}
 		past = append(past, l.rows)
 		s3, dir := emptyBucket(t)
-		asS3(t, remotetest.NewFaults(0.05, rand.Uint64()).On(s3))
+		asS3(t, remotetest.NewFaults(0.05, uint64(i)).On(s3))
 		do(t, "convert", lifeTable, "--every", "segment", "--to", to, "-o", "s3://bucket/lake", "-q")
 		asS3(t, s3)
 		l.expect(l.rows, "s3://bucket/lake")

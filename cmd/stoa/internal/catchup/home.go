@@ -125,7 +125,7 @@ func (h Home) create(ctx context.Context, rel string, b []byte) error {
 	}
 	_, err = h.place.Put(ctx, rel, bytes.NewReader(b), int64(len(b)), remote.Condition{Absent: !h.single})
 	if unlock != nil {
-		err = errors.Join(err, unlock())
+		_ = unlock() // the object is there or not all the same, and what it names must be kept; the lock ends with us
 	}
 	return err
 }

@@ -68,7 +68,8 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
 		"refuse a source with types or values nested more than `N` deep (default 64)")
 	if own := fl.Lookup("memory"); own != nil {
-		own.Usage += "; opening a source may use as much, too (default 1GiB), and the process about twice as much"
+		own.Usage += "; opening a source may use as much, too (default 1GiB), and the process about twice as much, " +
+			"or what a scan needs"
 		f.Own = own.Value
 	} else {
 		fl.StringVar(&f.Memory, "memory", "",
