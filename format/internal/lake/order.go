@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 )
@@ -41,34 +40,15 @@ func Sortable(t arrow.DataType) bool {
 	if x, ok := t.(arrow.ExtensionType); ok {
 		t = x.StorageType()
 	}
-	switch t.ID() {
-	case arrow.BOOL, arrow.FLOAT32, arrow.FLOAT64, arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY,
-		arrow.DECIMAL128:
-		return true
-	}
-	_, whole := integers(array.MakeArrayOfNull(memory.DefaultAllocator, t, 0))
-	return whole
+	_, nested := t.(arrow.NestedType)
+	return !nested && t.ID() != arrow.NULL
 }
 
 // order follows the rows of a file, and says whether they are in an order.
 type order struct {
 	by     []SortColumn
-	last   []sortValues // the last row so far, column by column
+	last   []arrow.Array // the last row so far, column by column
 	broken bool
-}
-
-// sortValues are the values of a column. whole returns integers, dates and times; nil for other types.
-type sortValues struct {
-	arrow.Array
-	whole func(i int) int64
-}
-
-func sortValuesOf(a arrow.Array) sortValues {
-	if x, ok := a.(array.ExtensionArray); ok {
-		a = x.Storage()
-	}
-	whole, _ := integers(a)
-	return sortValues{a, whole}
 }
 
 // kept reports whether all rows were in order. It ends the file.
@@ -89,22 +69,22 @@ func (o *order) add(b arrow.RecordBatch) {
 	if o.broken || len(o.by) == 0 || n == 0 {
 		return
 	}
-	cols := make([]sortValues, len(o.by))
+	cols := make([]arrow.Array, len(o.by))
 	for k, c := range o.by {
-		cols[k] = sortValuesOf(b.Column(c.Index))
+		cols[k] = b.Column(c.Index)
 	}
 	o.broken = o.last != nil && o.after(o.last, 0, cols, 0)
 	for i := 1; i < n && !o.broken; i++ {
 		o.broken = o.after(cols, i-1, cols, i)
 	}
 	o.drop()
-	for _, c := range cols {
-		o.last = append(o.last, sortValuesOf(array.NewSlice(c.Array, int64(n-1), int64(n))))
+	for _, a := range cols {
+		o.last = append(o.last, array.NewSlice(a, int64(n-1), int64(n)))
 	}
 }
 
 // after reports whether row i of a comes after row j of b.
-func (o *order) after(a []sortValues, i int, b []sortValues, j int) bool {
+func (o *order) after(a []arrow.Array, i int, b []arrow.Array, j int) bool {
 	for k, c := range o.by {
 		x := compareNulls(a[k], i, b[k], j)
 		if c.Down {
@@ -117,7 +97,7 @@ func (o *order) after(a []sortValues, i int, b []sortValues, j int) bool {
 	return false
 }
 
-func compareNulls(a sortValues, i int, b sortValues, j int) int {
+func compareNulls(a arrow.Array, i int, b arrow.Array, j int) int {
 	switch x, y := a.IsNull(i), b.IsNull(j); {
 	case x && y:
 		return 0
@@ -126,14 +106,11 @@ func compareNulls(a sortValues, i int, b sortValues, j int) int {
 	case y:
 		return 1
 	}
-	if a.whole != nil {
-		return cmp.Compare(a.whole(i), b.whole(j))
-	}
-	return compareValues(a.Array, i, b.Array, j)
+	return compareValues(a, i, b, j)
 }
 
-// compareValues compares values that are neither null nor integers, dates or times, in the order of Iceberg's
-// specification: texts by their bytes, floating-point numbers from -NaN through -0 and 0 to NaN.
+// compareValues compares values that are not null, in the order of Iceberg's specification: texts by their bytes,
+// floating-point numbers from -NaN through -0 and 0 to NaN.
 func compareValues(a arrow.Array, i int, b arrow.Array, j int) int {
 	switch x := a.(type) {
 	case *array.Boolean:
@@ -159,8 +136,10 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) int {
 		return bytes.Compare(x.Value(i), b.(*array.FixedSizeBinary).Value(j))
 	case *array.Decimal128:
 		return x.Value(i).Cmp(b.(*array.Decimal128).Value(j))
+	case array.ExtensionArray:
+		return compareValues(x.Storage(), i, b.(array.ExtensionArray).Storage(), j)
 	}
-	return 0 // not for types that are Sortable
+	return cmp.Compare(wholeValue(a, i), wholeValue(b, j))
 }
 
 // totalOrder maps the bits of a floating-point number to an integer of the same order.
@@ -169,4 +148,15 @@ func totalOrder(bits uint64) int64 {
 		return n ^ math.MaxInt64
 	}
 	return int64(bits)
+}
+
+// wholeValue returns an integer, a date, a time or a timestamp.
+func wholeValue(a arrow.Array, i int) int64 {
+	switch x := plainValue(a, i).(type) {
+	case int32:
+		return int64(x)
+	case int64:
+		return x
+	}
+	return 0
 }

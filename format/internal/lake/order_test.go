@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/extensions"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
@@ -124,18 +123,5 @@ func TestOrder(t *testing.T) {
 	}
 	if kept < 500 || kept > 1900 {
 		t.Errorf("%d of 2000 files were in order", kept)
-	}
-}
-
-// TestSortable: the types that a sort order may have are those whose values are compared.
-func TestSortable(t *testing.T) {
-	for typ, want := range map[arrow.DataType]bool{arrow.PrimitiveTypes.Int32: true, arrow.PrimitiveTypes.Date32: true,
-		arrow.FixedWidthTypes.Time64us: true, arrow.FixedWidthTypes.Timestamp_us: true,
-		&arrow.Decimal128Type{Precision: 9}: true, &arrow.FixedSizeBinaryType{ByteWidth: 4}: true,
-		extensions.NewUUIDType(): true, arrow.Null: false, arrow.ListOf(arrow.PrimitiveTypes.Int32): false,
-		arrow.StructOf(): false, arrow.FixedWidthTypes.Duration_us: false} {
-		if got := Sortable(typ); got != want {
-			t.Errorf("%s: got %v, want %v", typ, got, want)
-		}
 	}
 }
