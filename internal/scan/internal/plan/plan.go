@@ -176,7 +176,10 @@ func (p *Plan) split(sc *arrow.Schema) error {
 		}
 	}
 	p.Others = distinct(p.Others)
-	p.Query = format.Query{Cols: slices.Concat(p.Filters, p.Others), Filter: p.Filter, Strict: p.Spec.Damaged == Fail}
+	p.Query = format.Query{Cols: slices.Concat(p.Filters, p.Others), Strict: p.Spec.Damaged == Fail}
+	if p.Spec.Rows == (vec.Range{}) { // else rows of parts that the filter leaves out have positions, too
+		p.Query.Filter = p.Filter
+	}
 	for _, top := range slices.Sorted(maps.Keys(wants)) {
 		fp, err := p.field(sc, top, wants[top])
 		if err != nil {
