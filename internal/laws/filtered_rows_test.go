@@ -20,8 +20,8 @@ import (
 	"stoa/vec"
 )
 
-// TestFilteredWindows: Rows are positions of the unfiltered scan also where a filter leaves out whole files, tablets and
-// row groups: in a window there are the rows that stand at its positions and pass.
+// TestFilteredWindows: Rows are positions of the unfiltered scan also where a filter leaves out whole files, tablets
+// and row groups: in a window there are the rows that stand at its positions and pass.
 func TestFilteredWindows(t *testing.T) {
 	tried := map[string]int{}
 	lake := t.TempDir()

@@ -136,6 +136,15 @@ func (p *Plan) fitMemory() {
 	}
 }
 
+// query returns the query of the columns that are alone.
+func (p *Plan) query() format.Query {
+	q := format.Query{Cols: slices.Concat(p.Filters, p.Others), Filter: p.Filter, Strict: p.Spec.Damaged == Fail}
+	if p.Spec.Rows != (vec.Range{}) { // rows of parts that a filter leaves out have positions, too
+		q.Filter = nil
+	}
+	return q
+}
+
 // split determines which columns are needed, and which of them the filter needs.
 func (p *Plan) split(sc *arrow.Schema) error {
 	wants := map[int][][]int{} // of nested fields: the requested paths
@@ -176,10 +185,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 		}
 	}
 	p.Others = distinct(p.Others)
-	p.Query = format.Query{Cols: slices.Concat(p.Filters, p.Others), Strict: p.Spec.Damaged == Fail}
-	if p.Spec.Rows == (vec.Range{}) { // else rows of parts that the filter leaves out have positions, too
-		p.Query.Filter = p.Filter
-	}
+	p.Query = p.query()
 	for _, top := range slices.Sorted(maps.Keys(wants)) {
 		fp, err := p.field(sc, top, wants[top])
 		if err != nil {
