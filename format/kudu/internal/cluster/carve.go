@@ -57,31 +57,42 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
-	return s.carve(ctx, tg, o, ro, sc, ids, name)
+	return s.carve(ctx, tg, o, ro, sc, ids, name, nil)
 }
 
 // carve makes a table of the blocks that no superblock names and that fit a schema, which comes from a file or from a
 // tablet. ids reports whether the ids of its columns are known.
+// Blocks in others are left out, and so are those that a copy of the same server had.
 func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, sc *meta.Schema,
-	ids bool, name string) (*table.Table, error) {
+	ids bool, name string, others map[fault.Span]string) (*table.Table, error) {
 	c := newCarving(tg, o, sc, name)
 	c.findings, c.ids = s.Findings, ids
+	read := map[string]bool{} // UUIDs of servers with ids of blocks
 	for _, f := range s.All {
 		found, err := s.Loose(ctx, f)
 		if err != nil {
 			return nil, err
 		}
+		for _, x := range found {
+			x.taken = others[x.At] != ""
+		}
 		sets, from := group(found, sc), len(c.tablet.RowSets)
+		var mine [][]*loose
 		for _, set := range sets {
-			c.add(set)
+			k := fmt.Sprint(f.UUID, set[0].ID)
+			if f.UUID == "" || set[0].ID == 0 || !read[k] {
+				mine = append(mine, set)
+				c.add(set)
+			}
+			read[k] = true
 		}
 		c.noteLeft(found)
-		if err := c.attribute(ctx, f, found, sets, from); err != nil {
+		if err := c.attribute(ctx, f, found, mine, from); err != nil {
 			return nil, err
 		}
 	}
 	c.finishDeltas()
-	if err := s.notReplayed(ctx, c); err != nil {
+	if err := s.notReplayed(ctx, c, nil, map[string]bool{}); err != nil {
 		return nil, err
 	}
 	if len(c.tablet.RowSets) == 0 {
@@ -108,6 +119,7 @@ type carving struct {
 	findings []region.Finding
 	at       fault.Span // the place, for findings about all of it
 	ids      bool       // the ids of the schema's columns are known
+	rows     []int64    // of each rowset
 
 	redo             map[int][]*looseDeltas // by rowset
 	applied, dropped deltaCount
@@ -137,7 +149,7 @@ func (c *carving) add(set []*loose) {
 		rs.Columns = append(rs.Columns,
 			meta.ColumnBlock{Column: c.tablet.Schema.Columns[i].ID, BlockRef: c.ref(x)})
 	}
-	c.tablet.RowSets = append(c.tablet.RowSets, rs)
+	c.tablet.RowSets, c.rows = append(c.tablet.RowSets, rs), append(c.rows, set[0].Rows)
 }
 
 // noteLeft reports the column blocks that are in no rowset, by their number of rows, and the damaged blocks.

@@ -86,7 +86,7 @@ func (c *carving) attribute(ctx context.Context, f *fs.FS, found []*loose, sets 
 		}
 		all = append(all, s)
 	}
-	all = append(all, leftSets(found)...)
+	all = append(all, leftSets(found, sets)...)
 	return c.byElimination(ctx, f, all, files)
 }
 
@@ -249,10 +249,14 @@ func (d *looseDeltas) noneOf(of map[uint32]bool) bool {
 }
 
 // leftSets returns the rowsets that may be missing: column blocks that are in none, by their number of rows.
-func leftSets(found []*loose) (out []*carvedSet) {
+func leftSets(found []*loose, sets [][]*loose) (out []*carvedSet) {
 	byRows := map[int64]*carvedSet{}
+	in := map[*loose]bool{}
+	for _, x := range slices.Concat(sets...) {
+		in[x] = true
+	}
 	for _, x := range found {
-		if x.Kind != cfile.KindColumn || x.taken || x.Err != nil {
+		if x.Kind != cfile.KindColumn || in[x] || x.Err != nil {
 			continue
 		}
 		s := byRows[x.Rows]
@@ -456,9 +460,12 @@ func (c *carving) ref(x *loose) meta.BlockRef {
 }
 
 // notReplayed reports the logs of lost tablets, which carving does not apply: what of them was flushed is not known.
-func (s *Servers) notReplayed(ctx context.Context, c *carving) error {
-	done := map[string]bool{}
+// Those in done are, and those that cannot be of the table of tb are left out.
+func (s *Servers) notReplayed(ctx context.Context, c *carving, tb *meta.Tablet, done map[string]bool) error {
 	for _, b := range s.broken {
+		if tb != nil && !b.MayBeOf(tb) {
+			continue
+		}
 		for i := 0; i < len(s.All) && !done[b.ID] && s.byID[b.ID] == nil; i++ {
 			f := s.All[i]
 			t, log, err := logAlone(ctx, f, b.ID)

@@ -18,7 +18,7 @@ func logAlone(ctx context.Context, f *fs.FS, id string) (*meta.Tablet, *wal.Logg
 		return nil, nil, nil
 	}
 	t := &meta.Tablet{ID: id, TableID: id, Object: path.Join(f.WALDir, fs.WalsDir, id), State: meta.TabletReady,
-		LastDurableMRS: -1, FromLog: true}
+		LastDurableMRS: -1, Rebuilt: true}
 	t.Extra.HistoryMaxAge = -1
 	if wal.SchemaOfLog(ctx, f, t); len(t.Schema.Columns) == 0 {
 		return nil, nil, nil

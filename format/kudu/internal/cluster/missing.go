@@ -95,7 +95,7 @@ func (s *Servers) About(ctx context.Context, ts []*table.Tablet) (out []region.F
 // columns if the schema was never changed. If there is no block with rows, or one that cannot be read, any table may
 // have it. Another replica of b, if its superblock can be read, says whose it is.
 func (s *Servers) mayBeOf(ctx context.Context, b, tb *meta.Tablet) (bool, error) {
-	if r := s.byID[b.ID]; r != nil && !r.FromLog {
+	if r := s.byID[b.ID]; r != nil && !r.Rebuilt {
 		return r.TableID == tb.TableID, nil
 	}
 	if !b.MayBeOf(tb) || b.TableID != "" || len(b.Schema.Columns) > 0 {

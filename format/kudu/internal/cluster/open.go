@@ -142,7 +142,7 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 			return nil, err
 		}
 	}
-	more, found, err := s.moreFromLogs(ctx, tg, ts, ro)
+	more, found, err := s.more(ctx, tg, o, ts, ro)
 	if err != nil {
 		return nil, err
 	}

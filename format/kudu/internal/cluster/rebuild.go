@@ -54,7 +54,11 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 		return nil, why
 	}
 	ro.NoWAL, ro.At = true, table.Latest
-	t, err := s.carve(ctx, tg, o, ro, sc, true, cmp.Or(name, tg.Table))
+	a, err := s.adoptions(ctx, tg, o)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.carve(ctx, tg, o, ro, sc, true, cmp.Or(name, tg.Table), a.by)
 	if errors.Is(err, fault.Unsupported) {
 		return nil, why
 	}

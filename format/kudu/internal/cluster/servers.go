@@ -29,6 +29,7 @@ type Servers struct {
 	catalog  *catalog       // catalogue of a master; nil: no master is here
 	broken   []*meta.Tablet // tablets without a readable superblock, with what could be parsed
 	strays   []*loose       // blocks that no superblock claims, once mayBeOf has asked for them
+	memo     map[string]any // what is found out once
 	noWAL    bool
 
 	mu   *sync.Mutex // held while a table is opened
@@ -51,7 +52,7 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "",
 			"no directories of a Kudu server are here")
 	}
-	s := &Servers{noWAL: ro.NoWAL, byID: map[string]*table.Tablet{}, mu: new(sync.Mutex)}
+	s := &Servers{noWAL: ro.NoWAL, memo: map[string]any{}, byID: map[string]*table.Tablet{}, mu: new(sync.Mutex)}
 	var first error
 	for _, l := range layouts {
 		err := s.add(ctx, tg.Tree, l, fo, ro)

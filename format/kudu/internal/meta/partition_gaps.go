@@ -143,6 +143,21 @@ func countBuckets(hash []HashDimension) int64 {
 // maxBuckets bounds countBuckets, against overflow.
 const maxBuckets = 1 << 40
 
+// Tablets are the partitions in a gap: itself, or, if it is a range whose tablets are all missing, one for each of the
+// buckets.
+func (s *PartitionSchema) Tablets(sc *Schema, gap Partition) []Partition {
+	if len(gap.Buckets) > 0 || len(s.HashOf(gap.Start)) == 0 {
+		return []Partition{gap}
+	}
+	l := gapList{s: s, sc: sc}
+	l.addBuckets(keyRange{string(gap.Start), string(gap.End)}, nil)
+	out := make([]Partition, len(l.gaps))
+	for i, g := range l.gaps {
+		out[i] = g.Partition
+	}
+	return out
+}
+
 // Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The
 // tablets in missing must exist somewhere; uncovered are ranges that the table may have been created without: only its
 // master knows. more is the number of missing buckets that are not listed.

@@ -57,8 +57,9 @@ type Tablet struct {
 	State         TabletState
 	RowSets       []RowSet
 
-	// There is no superblock: the tablet is what all operations of its log make, whether they were flushed or not.
-	FromLog bool
+	// There is no superblock: the tablet is what all operations of its log make, whether they were flushed or not, or
+	// what is in blocks that no superblock names.
+	Rebuilt bool
 
 	LastDurableMRS int64 // id; MemRowSets up to it are in the rowsets; later ones are only in the WAL
 	Orphaned       []BlockRef

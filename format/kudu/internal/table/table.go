@@ -126,7 +126,7 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 // Added returns the number of rows of tablets that have no superblock.
 func (t *Table) Added(ctx context.Context) (rows int64, err error) {
 	for _, tb := range t.Tablets {
-		if !tb.FromLog {
+		if !tb.Rebuilt {
 			continue
 		}
 		groups, err := t.RowGroups(ctx, format.Part{Ref: tb.ID}, format.Query{})

@@ -21,7 +21,7 @@ func (x *Replayer) none(ctx context.Context, f *fs.FS) {
 // log before the superblock: if the directory of logs is there, the log was deleted; if not, the directories may have
 // been copied without it.
 func noLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (code string, at fault.Span, why string) {
-	if !t.HasData() {
+	if !t.HasData() || t.Rebuilt {
 		return "", at, ""
 	}
 	what := "the tablet has no write-ahead log"

@@ -126,7 +126,7 @@ func (x *Replayer) target(o opResult) (memStore, bool) {
 	if o.failed || o.skip {
 		return memStore{}, false
 	}
-	if x.T.FromLog && len(o.stores) > 0 { // one MemRowSet has all rows
+	if x.T.Rebuilt && len(o.stores) > 0 { // one MemRowSet has all rows
 		return memStore{mrs: 0, rs: -1, dms: -1, txn: o.stores[0].txn}, true
 	}
 	for _, s := range o.stores {
