@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/region"
@@ -128,11 +129,11 @@ func TestContainer(t *testing.T) {
 				}
 			}
 			for _, y := range c.Lost {
-				if p, err := f.Block(context.Background(), y.ID); !errors.Is(err, fault.Corrupt) || p.At.Off != y.Off {
+				if p, err := placeOf(f, y.ID); !errors.Is(err, fault.Corrupt) || p.At.Off != y.Off {
 					t.Errorf("lost block %d: %v, %v", y.ID, p, err)
 				}
 			}
-			if p, err := f.Block(context.Background(), 77); !errors.Is(err, fault.Corrupt) || p.At.Object != "" {
+			if p, err := placeOf(f, 77); !errors.Is(err, fault.Corrupt) || p.At.Object != "" {
 				t.Errorf("%v, %v", p, err)
 			}
 			checkSections(t, f, c)
@@ -319,4 +320,9 @@ func FuzzContainer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// placeOf finds a block that a tablet without a list of data directories names.
+func placeOf(f *fs.FS, id uint64) (fs.Place, error) {
+	return f.PlaceOf(context.Background(), &meta.Tablet{}, meta.BlockRef{ID: id})
 }

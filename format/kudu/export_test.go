@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/format/kudu/internal/table"
@@ -146,4 +147,17 @@ func onlyDelta(ctx context.Context, t *table.Table, object string) (*table.RowSe
 		}
 	}
 	return nil, fault.Bugf("no rowset has a delta file %s", object)
+}
+
+// Container and Record write protobuf containers and the records of blocks.
+var ContainerFile, Record = container, record
+
+// InstanceOf returns the UUIDs of a data directory and of all of its server, by a file block_manager_instance.
+func InstanceOf(file []byte) (uuid string, all []string) {
+	tree := store.NewMemory(map[string][]byte{"d/data/" + fs.DirInstanceFile: file})
+	f := &fs.FS{Layout: fs.Layout{DataDirs: []string{"d"}}, Tree: tree}
+	if f.ReadDataDirs(context.Background()) != nil {
+		return "", nil
+	}
+	return f.DataDirs[0].UUID, f.DataDirs[0].All
 }

@@ -174,7 +174,7 @@ func TestCorpusFileBlocks(t *testing.T) {
 		t.Fatalf("%d blocks in the manifest, %d named by superblocks", len(blocks), len(byID))
 	}
 	for _, m := range blocks {
-		p, err := f.Block(context.Background(), m.BlockID)
+		p, err := placeOf(f, m.BlockID)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -443,7 +443,7 @@ func TestGoldenFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := f.Block(context.Background(), id)
+		p, err := placeOf(f, id)
 		if err != nil || p.At.Object != "testdata/file/"+name || sumOf(t, f, p) != sum {
 			t.Errorf("%d: %v, %v", id, p, err)
 		}

@@ -171,8 +171,12 @@ func (v *verifier) all(tg format.Target) error {
 			v.missing(s, ts)
 		}
 		for _, tb := range ts {
-			for _, r := range tb.Replicas() {
+			all := tb.Replicas()
+			for i, r := range all {
 				if err := v.tablet(r, ro); err != nil || v.Stopped() {
+					return err
+				}
+				if err := v.copies(all[:i], r); err != nil || v.Stopped() {
 					return err
 				}
 			}
@@ -289,6 +293,63 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		if err := check(t, s); err != nil || v.Stopped() {
 			return err
 		}
+	}
+	return nil
+}
+
+// copies compares the blocks of a replica with those of the same ids in earlier copies of its server. A server gives an
+// id once, so sound blocks must be the same.
+func (v *verifier) copies(earlier []table.Replica, r table.Replica) error {
+	for _, o := range earlier {
+		if r.FS.UUID == "" || o.FS.UUID != r.FS.UUID || v.o.Depth == format.Quick {
+			continue
+		}
+		ids := map[uint64]bool{}
+		for i := range o.RowSets {
+			for _, b := range o.RowSets[i].Blocks() {
+				ids[b.ID] = true
+			}
+		}
+		for i := range r.RowSets {
+			for _, b := range r.RowSets[i].Blocks() {
+				if !ids[b.ID] {
+					continue
+				}
+				if err := v.met("kudu.read", v.copy(o, r, b.BlockRef)); err != nil || v.Stopped() {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// copy compares a block of two copies of a server.
+func (v *verifier) copy(o, r table.Replica, b meta.BlockRef) error {
+	var places [2]fs.Place
+	for i, x := range []table.Replica{o, r} {
+		p, err := x.FS.PlaceOf(v.ctx, x.Tablet, b)
+		if err != nil {
+			return unlessDamage(err) // it is reported with the replica
+		}
+		places[i] = p
+	}
+	if same, err := r.FS.Same(v.ctx, places[0], places[1]); same || err != nil {
+		return err
+	}
+	for i, x := range []table.Replica{o, r} {
+		if fits, err := x.FS.Fits(v.ctx, x.Tablet, b.ID, places[i]); !fits || err != nil {
+			return err
+		}
+	}
+	v.Report("kudu.replica.differs", places[1].At, "", "block %d has other bytes in another copy of server %s, at %s, "+
+		"and both are sound", b.ID, r.FS.UUID, places[0].At)
+	return nil
+}
+
+func unlessDamage(err error) error {
+	if fault.NotOfFile(err) {
+		return err
 	}
 	return nil
 }

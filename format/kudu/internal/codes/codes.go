@@ -16,7 +16,8 @@ var fsCodes = check.Codes{
 	{Code: "kudu.block.truncated", Severity: region.Error, Help: "A superblock names a block that extends past the " +
 		"end of its container's data file."},
 	{Code: "kudu.block.twice", Severity: region.Warning,
-		Help: "Two containers hold a block with the same id. The first one that is complete is read."},
+		Help: "Two containers hold a block with the same id. The one that agrees with the superblock is read. If " +
+			"several do, and differ, the block is lost."},
 	{Code: "kudu.cmeta.damaged", Severity: region.Error,
 		Help: "The consensus metadata of a tablet is damaged. It holds no rows: none are lost."},
 	{Code: "kudu.container.damaged", Severity: region.Error,
@@ -35,6 +36,8 @@ var fsCodes = check.Codes{
 		"its data file. Those that a superblock names are lost."},
 	{Code: "kudu.datadir.damaged", Severity: region.Error, Help: "The file block_manager_instance of a data " +
 		"directory cannot be read. The directory's position among the others is inferred, if it can be."},
+	{Code: "kudu.datadir.foreign", Severity: region.Error, Help: "A data directory is another server's: its UUID is " +
+		"in no superblock, and in no list of the server's data directories. Its blocks are not read as the server's."},
 	{Code: "kudu.datadir.stray", Severity: region.Warning, Help: "A file block_manager_instance lies in a directory " +
 		"without blocks: it was copied or created there by mistake. It is ignored; blocks are read from the data " +
 		"directories around it."},

@@ -68,6 +68,9 @@ var tableCodes = check.Codes{
 	{Code: "kudu.read", Severity: region.Error, Help: "Reading a file or directory failed, so it was not checked."},
 	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read lacks " +
 		"operations that another replica has, but that one is damaged or incomplete: rows may be out of date."},
+	{Code: "kudu.replica.differs", Severity: region.Error, Help: "Two copies of one server have blocks with the same " +
+		"id and different content, and nothing in either is damaged: one of them is not the server's, and its rows " +
+		"may be those that are read."},
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be opened for checking."},
 	{Code: "kudu.rowset.live", Severity: region.Error, Help: "The number of live rows of a rowset differs from its " +
 		"superblock: its REDO files are another rowset's, or from another time. The changes of the right files are " +

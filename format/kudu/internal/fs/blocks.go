@@ -23,27 +23,9 @@ type Place struct {
 	Dir int        // data directory: index into FS.DataDirs; -1 if the block was found in none
 }
 
-// Block finds a block by its id. If it is missing or reaches beyond the end of its container, the error is Corrupt, and
-// the Place holds what is known about it.
-func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
-	if f.BlockManager == FileManager && f.found != nil { // for one table, which asks often
-		if p, ok := f.found.Load(id); ok {
-			return p.(Place), nil
-		}
-		p, err := f.blockFile(ctx, id)
-		if err == nil {
-			f.found.Store(id, p)
-		}
-		return p, err
-	}
-	if f.BlockManager == FileManager {
-		return f.blockFile(ctx, id)
-	}
-	x, ok := f.Blocks[id]
-	if !ok {
-		return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: f.anyDataDir()}, "",
-			"no container holds block %d", id)
-	}
+// placed returns the place of a block of the log block manager. If the block is not (completely) there, the error is
+// Corrupt, and the Place holds what is known about it.
+func (f *FS) placed(id uint64, x Placed) (Place, error) {
 	c := f.Containers[x.Container]
 	p := Place{id, fault.Span{Object: cmp.Or(c.Data, path.Join(f.DataDirs[c.Dir].Dir, c.Name+DataSuffix)),
 		Off: x.Off, Len: x.Len}, c.Dir}
@@ -66,7 +48,7 @@ func (f *FS) anyDataDir() string {
 // PlaceOf finds a block that a superblock names. An error has the block's span, or that of the reference in the
 // superblock if nothing is known of the block.
 func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Place, error) {
-	p, err := f.Block(ctx, b.ID)
+	p, err := f.blockOf(ctx, t, b.ID)
 	if e, ok := err.(*fault.Error); ok && p.At.Object == "" {
 		e.At = fault.Span{Object: t.Object, Off: b.Off, Len: int64(b.Len)}
 	}
@@ -78,11 +60,12 @@ func BlockPath(id uint64) string {
 	return fmt.Sprintf("%02x/%02x/%02x/%016d", byte(id>>40), byte(id>>32), byte(id>>24), id)
 }
 
-// blockFile finds a block of the file block manager: first in the data directory that its id names, then in the others,
-// whose indexes may be unknown or wrong.
-func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
+// fileOf finds a tablet's block of the file block manager: first in the data directory that its id names, then in the
+// others, whose indexes may be unknown or wrong.
+func (f *FS) fileOf(ctx context.Context, t *meta.Tablet, id uint64) (Place, error) {
 	name := BlockPath(id)
 	var tried string
+	var err error
 	for pass := range 2 {
 		for i := range f.DataDirs {
 			d := &f.DataDirs[i]
@@ -90,25 +73,27 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 				continue
 			}
 			at := path.Join(d.Dir, name)
-			if tried == "" {
-				tried = at
+			info, gone := f.Tree.Stat(ctx, at)
+			switch own := f.owns(t, i); {
+			case Gone(gone) && own:
+				tried = cmp.Or(tried, at)
+			case Gone(gone):
+			case gone != nil:
+				return Place{ID: id, Dir: i}, gone
+			case !own:
+				_, err = elsewhere(id)
+			case info.Dir:
+				return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: at}, "",
+					"a directory stands where the file of block %d must be", id)
+			default:
+				return Place{id, fault.Span{Object: at, Len: info.Size}, i}, nil
 			}
-			info, err := f.Tree.Stat(ctx, at)
-			if Gone(err) {
-				continue
-			}
-			if err != nil {
-				return Place{ID: id, Dir: i}, err
-			}
-			if info.Dir {
-				return Place{ID: id, Dir: -1},
-					fault.Corruptf(fault.Span{Object: at}, "",
-						"a directory stands where the file of block %d must be", id)
-			}
-			return Place{id, fault.Span{Object: at, Len: info.Size}, i}, nil
 		}
 	}
-	return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: tried}, "", "the file of block %d is missing", id)
+	if err == nil {
+		err = fault.Corruptf(fault.Span{Object: tried}, "", "the file of block %d is missing", id)
+	}
+	return Place{ID: id, Dir: -1}, err
 }
 
 // AllBlocks iterates over all live blocks, including those that no superblock names. With the file block manager it
@@ -125,8 +110,9 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 		}
 		for n, c := range f.Containers {
 			for _, x := range c.Live {
-				if f.Blocks[x.ID].Container != int32(n) {
-					continue // another container has a block with this id, which is used instead
+				if first := f.Blocks[x.ID].Container; first != int32(n) && !f.DataDirs[c.Dir].foreign &&
+					!f.DataDirs[f.Containers[first].Dir].foreign {
+					continue // it is counted with the first container that has the id
 				}
 				if !yield(Place{x.ID, fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, c.Dir}, nil) {
 					return
@@ -165,15 +151,15 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 // Unnamed returns the blocks that none of the tablets names or lists as orphaned, sorted by id: they are left over from
 // a crash, or from tablets whose superblock is lost. The error is the first one; with an error the list is incomplete.
 func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, error) {
-	named := map[uint64]bool{}
+	named := map[uint64]*meta.Tablet{}
 	for _, t := range tablets {
 		for i := range t.RowSets {
 			for _, b := range t.RowSets[i].Blocks() {
-				named[b.ID] = true
+				named[b.ID] = t
 			}
 		}
 		for _, b := range t.Orphaned {
-			named[b.ID] = true
+			named[b.ID] = t
 		}
 	}
 	var out []Place
@@ -183,7 +169,7 @@ func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, erro
 			first = cmp.Or(first, err)
 			continue
 		}
-		if !named[p.ID] {
+		if t := named[p.ID]; t == nil || !f.owns(t, p.Dir) {
 			out = append(out, p)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/codes"
@@ -388,8 +389,8 @@ func (c *Container) reportTruncated(f *FS) {
 	}
 }
 
-// addContainer adds the blocks of c to f.Blocks. If two blocks have the same id, the first one that is not lost is
-// kept.
+// addContainer adds the blocks of c to f.Blocks. If blocks have the same id, the first one that is not lost is there,
+// and the others are in f.again.
 func (f *FS) addContainer(c *Container) {
 	n := int32(len(f.Containers))
 	f.Containers = append(f.Containers, c)
@@ -405,6 +406,10 @@ func (f *FS) addContainer(c *Container) {
 			f.fault("kudu.block.twice", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len},
 				"container", "block %d is also in container %s", x.ID, f.Containers[was.Container].Name), c.Name)
 			if !was.lost {
+				if f.again == nil {
+					f.again, f.found = map[uint64][]Placed{}, new(sync.Map)
+				}
+				f.again[x.ID] = append(f.again[x.ID], Placed{x.Off, x.Len, n, false})
 				continue
 			}
 		}

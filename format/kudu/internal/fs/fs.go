@@ -36,7 +36,8 @@ type FS struct {
 	Blocks   map[uint64]Placed // of the log block manager, by id
 	taken    *budget.Memory    // charged for what is read from the directories and kept
 	reported map[region.Finding]bool
-	found    *sync.Map // blocks with files of their own that were found, by id; nil unless Bound
+	again    map[uint64][]Placed // other blocks with the ids of Blocks
+	found    *sync.Map           // decisions by tablet and id: blocks in again or, if Bound, with files of their own
 }
 
 // Placed is the location of a block of the log block manager.
@@ -52,7 +53,9 @@ func (f *FS) Bound(tree store.Tree) *FS {
 	out.Tree = OrLocal(tree)
 	out.Findings = slices.Clip(f.Findings)
 	out.reported = maps.Clone(f.reported)
-	out.found = new(sync.Map)
+	if f.again == nil {
+		out.found = new(sync.Map)
+	}
 	return &out
 }
 
@@ -173,6 +176,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 		f.Stamps[id] = info.Stamp
 		out = append(out, t)
 	}
+	f.findForeign(out)
 	slices.SortStableFunc(out, func(a, b *meta.Tablet) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.TableID, b.TableID),
 			slices.Compare(a.Partition.Buckets, b.Partition.Buckets),

@@ -42,7 +42,8 @@ type DataDir struct {
 	BlockSize int64    // of the file system, in bytes
 	Err       error    // why the instance could not be read
 
-	typeAt fault.Span // of Type, in the instance
+	typeAt  fault.Span // of Type, in the instance
+	foreign bool       // it is another server's: see findForeign
 }
 
 // readInstance reads an instance file. notes are damage that did not prevent reading it.

@@ -56,12 +56,21 @@ func (f *FS) readFooter(ctx context.Context, p Place) (footerFacts, error) {
 		return footerFacts{}, rebase(err, p.At)
 	}
 	t := r.Footer()
-	x := footerFacts{meta.TypeName(t.Type), meta.EncodingName(t.Encoding), meta.CompressionName(t.Compression),
+	x := footerFacts{typeText(t.Type, t.Array()), meta.EncodingName(t.Encoding), meta.CompressionName(t.Compression),
 		t.Nullable, t.NumValues, t.Incompatible, t.Compatible, t.Get, p.At}
-	if t.Array() {
-		x.dataType += " 1d-array"
-	}
 	return x, nil
+}
+
+func typeText(t cfile.Type, array bool) string {
+	if array {
+		return meta.TypeName(t) + " 1d-array"
+	}
+	return meta.TypeName(t)
+}
+
+// of reports whether the CFile can be a block of column c.
+func (x *footerFacts) of(c *meta.Column) bool {
+	return x.dataType == typeText(c.Type, c.Array) && (c.Array || x.nullable == c.Nullable)
 }
 
 // ListBlocks calls yield for each block that the tablets name, in Kudu's order, until yield returns false. With footers

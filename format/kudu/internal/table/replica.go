@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -65,7 +67,8 @@ func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, er
 		return false, nil
 	}
 	// in copies of one server's directories, blocks with the same id are the same
-	identified := s.Tablet.FS.UUID != "" && s.Tablet.FS.UUID == other.FS.UUID
+	copies := s.Tablet.FS.UUID != "" && s.Tablet.FS.UUID == other.FS.UUID
+	identified := copies
 	for i := range a {
 		identified = identified && a[i].ID == b[i].ID
 	}
@@ -81,13 +84,16 @@ func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, er
 		if err != nil {
 			return false, err
 		}
-		if p.At.Len != q.At.Len && p.At.Len > 0 && q.At.Len > 0 {
+		if differ := p.At.Len != q.At.Len && p.At.Len > 0 && q.At.Len > 0; differ && (x == nil || y == nil) {
 			return false, nil
-		}
-		if x == nil || y == nil {
+		} else if x == nil || y == nil {
 			continue
-		}
-		if x.NumValues != y.NumValues {
+		} else if differ || x.NumValues != y.NumValues {
+			if note := s.Tablet.Note("kudu.replica.differs", q.At, fmt.Sprintf("block %d has other content in another "+
+				"copy of server %s, at %s, and both can be read", a[i].ID, other.FS.UUID, p.At)); copies &&
+				a[i].ID == b[i].ID && !slices.Contains(s.Tablet.Findings, note) {
+				s.Tablet.Findings = append(s.Tablet.Findings, note)
+			}
 			return false, nil
 		}
 		for _, key := range []string{meta.KeyMin, meta.KeyMax, meta.KeyDeltaStats} {
