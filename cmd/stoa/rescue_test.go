@@ -32,6 +32,7 @@ type rescued struct {
 		Whole         bool
 		Why           []string `json:"why_not"`
 		Replayed      int64    `json:"replayed_operations"`
+		Tablets       []struct{ Tablet string }
 		Back          struct {
 			Checksum, Verdict string
 		} `json:"read_back"`

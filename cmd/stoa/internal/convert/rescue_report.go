@@ -121,9 +121,15 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 		d.Findings = append(d.Findings, reading.DocOfFinding(f))
 		if f.Severity >= region.Error {
 			d.miss("an error was found: " + f.Code)
+		} else if noLog(f) {
+			d.miss("rows that were not flushed may be lost: " + f.Code)
 		}
 	}
 }
+
+// noLog reports whether a finding says that a tablet has no log: what was not flushed may be lost, whether one log is
+// missing or all are. Other verbs only warn of the latter, because disks are copied without logs on purpose.
+func noLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" }
 
 // table returns the table of a name and id, or nil if it is not known yet.
 func (d *rescueDoc) table(name, id string) *rescuedTable {
@@ -143,7 +149,9 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	d.addFindings(o.findings)
 	d.addFindings(o.aside)
 	for _, f := range o.findings {
-		if f.Severity >= region.Error {
+		if noLog(f) {
+			x.miss(f.Code + ": " + f.Message + "; --no-wal if that is expected")
+		} else if f.Severity >= region.Error {
 			x.miss(f.Code + ": " + cli.InFlags(f.Message))
 		}
 	}
@@ -171,7 +179,7 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	}
 	x.Rows, x.Lost, x.Exact = reading.Known(o.summary.Rows), &lost, exact
 	for _, f := range o.findings {
-		x.Exact = x.Exact && (f.Severity < region.Error || f.Lost >= 0)
+		x.Exact = x.Exact && !noLog(f) && (f.Severity < region.Error || f.Lost >= 0)
 	}
 	if b := x.Readback; b.Verdict == verdictDiffers || b.Verdict == verdictMissing {
 		x.miss("what was read back " + b.why())

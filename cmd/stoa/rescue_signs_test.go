@@ -1,0 +1,48 @@
+package main
+
+import (
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRescueWithoutLogs: whether one log is missing, or all, or their directory, a table that lost its log is not whole,
+// and the number of rows lost is not called exact; a table that has its log is whole, with all rows of the client.
+func TestRescueWithoutLogs(t *testing.T) {
+	cluster, rows := deadCluster(t)
+	const logs = "tserver/wal/wals/"
+	dir := t.TempDir()
+	writeFiles(t, filepath.Join(dir, "whole"), cluster)
+	whole, status := rescueOf(t, filepath.Join(dir, "all"), filepath.Join(dir, "whole"))
+	if status != 0 {
+		t.Fatal(status)
+	}
+	one := ""
+	for _, tb := range whole.Tables {
+		if tb.Table == "d_wal" {
+			one = logs + tb.Tablets[0].Tablet + "/"
+		}
+	}
+	for _, x := range []struct{ what, below string }{{"one", one}, {"all", logs}} {
+		files := maps.Clone(cluster)
+		for name := range files {
+			if strings.HasPrefix(name, x.below) {
+				delete(files, name)
+			}
+		}
+		dir := t.TempDir()
+		writeFiles(t, filepath.Join(dir, "in"), files)
+		r, status := rescueOf(t, filepath.Join(dir, "out"), filepath.Join(dir, "in"))
+		if status != 3 || r.Whole {
+			t.Errorf("%s: status %d, whole %t", x.what, status, r.Whole)
+		}
+		for _, tb := range r.Tables {
+			if lost := x.what == "all" || tb.Table == "d_wal"; tb.Whole == lost || tb.Exact == lost {
+				t.Errorf("%s: table %s: whole %t, exact %t", x.what, tb.Table, tb.Whole, tb.Exact)
+			} else if !lost && (tb.Rows == nil || *tb.Rows != rows[tb.Table]) {
+				t.Errorf("%s: table %s has not all of its %d rows", x.what, tb.Table, rows[tb.Table])
+			}
+		}
+	}
+}
