@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRescueWithoutLogs: whether one log is missing, or all, or their directory, a table that lost its log is not whole,
-// and the number of rows lost is not called exact; a table that has its log is whole, with all rows of the client.
+// TestRescueWithoutLogs: whether one log is missing or all are, a table that lost its log is not whole, and the number
+// of rows lost is not called exact; a table that has its log is whole, with all rows of the client.
 func TestRescueWithoutLogs(t *testing.T) {
 	cluster, rows := deadCluster(t)
 	const logs = "tserver/wal/wals/"
@@ -43,6 +43,24 @@ func TestRescueWithoutLogs(t *testing.T) {
 			} else if !lost && (tb.Rows == nil || *tb.Rows != rows[tb.Table]) {
 				t.Errorf("%s: table %s has not all of its %d rows", x.what, tb.Table, rows[tb.Table])
 			}
+		}
+	}
+}
+
+// TestRescueBesideAnotherCluster: a server of another cluster, whose tables the master's catalogue does not list, takes
+// nothing from the tables that it lists.
+func TestRescueBesideAnotherCluster(t *testing.T) {
+	cluster, rows := deadCluster(t)
+	dir := t.TempDir()
+	writeFiles(t, dir, cluster)
+	r, status := rescueOf(t, filepath.Join(t.TempDir(), "out"), dir, filepath.Join("..", "..", "format", "kudu",
+		"testdata", "log"))
+	if status != 3 || len(r.Tables) <= len(rows) {
+		t.Errorf("status %d, %d tables", status, len(r.Tables))
+	}
+	for _, tb := range r.Tables {
+		if n, own := rows[tb.Table]; own != tb.Whole || own && *tb.Rows != n {
+			t.Errorf("table %s: whole %t, %v", tb.Table, tb.Whole, tb.Why)
 		}
 	}
 }

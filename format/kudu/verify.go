@@ -171,15 +171,22 @@ func (v *verifier) all(tg format.Target) error {
 			v.missing(s, ts)
 		}
 		for _, tb := range ts {
-			all := tb.Replicas()
-			for i, r := range all {
-				if err := v.tablet(r, ro); err != nil || v.Stopped() {
-					return err
-				}
-				if err := v.copies(all[:i], r); err != nil || v.Stopped() {
-					return err
-				}
+			if err := v.replicas(tb.Replicas(), ro); err != nil || v.Stopped() {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// replicas verifies the replicas of a tablet, and compares copies of one.
+func (v *verifier) replicas(all []table.Replica, ro table.Options) error {
+	for i, r := range all {
+		if err := v.tablet(r, ro); err != nil || v.Stopped() {
+			return err
+		}
+		if err := v.copies(all[:i], r); err != nil || v.Stopped() {
+			return err
 		}
 	}
 	return nil

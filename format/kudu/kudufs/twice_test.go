@@ -10,8 +10,8 @@ import (
 	"stoa/format/kudu/kudufs"
 )
 
-// TestTwoServersInOne: if blocks of another server, of a table with the same columns and number of rows, have the ids of
-// a server's blocks, no row is returned as if it were certain; if the data directories differ, the other's are ignored.
+// TestTwoServersInOne: if blocks of another server, of a table with the same columns and number of rows, have the ids
+// of a server's blocks, no row is returned as if it were certain.
 func TestTwoServersInOne(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {

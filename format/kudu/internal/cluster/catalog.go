@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -161,22 +160,15 @@ func (c *catalog) read(ctx context.Context, t *table.Table, tb *table.Tablet, co
 	})
 }
 
-// unknown reports tables whose tablets are present but which the catalogue, read from tb, does not list.
+// unknown reports each table whose tablets are present but which the catalogue, read from tb, does not list. That says
+// nothing about the tables that it lists.
 func (s *Servers) unknown(tb *table.Tablet) {
-	var names []string
 	for _, ts := range s.Tables() {
 		if top := table.Newest(ts); top.ID != meta.SystemCatalogID && top.HasData() &&
 			s.catalog.tables[top.TableID].id == "" {
-			names = append(names, top.Table)
+			s.Findings = append(s.Findings, codes.Codes.Finding("kudu.catalog.behind", fault.Span{Object: tb.Object},
+				top.ID, fmt.Sprintf("the master's catalogue lacks table %s, which is here", top.Table)))
 		}
-	}
-	if n := len(names); n > 0 {
-		const most = 8
-		if n > most {
-			names = append(names[:most], "…")
-		}
-		s.Findings = append(s.Findings, tb.Note("kudu.catalog.behind", fault.Span{Object: tb.Object},
-			fmt.Sprintf("the master's catalogue lacks %d of the tables here: %s", n, strings.Join(names, ", "))))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/codes"
 	"stoa/format/kudu/internal/meta"
@@ -31,46 +30,6 @@ type BlockLine struct {
 	Block  meta.KindedBlock
 	Place  Place
 	Err    error // why the block, or its footer, cannot be read
-}
-
-// footerFacts are the parts of a CFile's footer that are listed.
-type footerFacts struct {
-	dataType, encoding, compression string
-	nullable                        bool
-	values                          int64
-	incompatible, compatible        uint32
-	get                             func(key string) ([]byte, bool)
-	at                              fault.Span // of the footer, for errors about its metadata
-}
-
-// readFooter reads the footer of the CFile in a block.
-func (f *FS) readFooter(ctx context.Context, p Place) (footerFacts, error) {
-	src, err := f.OpenBlock(ctx, p)
-	if err != nil {
-		return footerFacts{}, err
-	}
-	defer src.Close()
-	r, err := cfile.OpenReader(ctx, src, p.At.Object,
-		format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
-	if err != nil {
-		return footerFacts{}, rebase(err, p.At)
-	}
-	t := r.Footer()
-	x := footerFacts{typeText(t.Type, t.Array()), meta.EncodingName(t.Encoding), meta.CompressionName(t.Compression),
-		t.Nullable, t.NumValues, t.Incompatible, t.Compatible, t.Get, p.At}
-	return x, nil
-}
-
-func typeText(t cfile.Type, array bool) string {
-	if array {
-		return meta.TypeName(t) + " 1d-array"
-	}
-	return meta.TypeName(t)
-}
-
-// of reports whether the CFile can be a block of column c.
-func (x *footerFacts) of(c *meta.Column) bool {
-	return x.dataType == typeText(c.Type, c.Array) && (c.Array || x.nullable == c.Nullable)
 }
 
 // ListBlocks calls yield for each block that the tablets name, in Kudu's order, until yield returns false. With footers
