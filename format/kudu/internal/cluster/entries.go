@@ -23,7 +23,7 @@ import (
 func (s *Servers) Incomplete(ctx context.Context, tg format.Target) error {
 	if slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool {
 		return tb.ID != meta.SystemCatalogID &&
-			len(tb.FS.DataDirs) > 0
+			slices.ContainsFunc(tb.Replicas(), func(r table.Replica) bool { return len(r.FS.DataDirs) > 0 })
 	}) {
 		return nil
 	}

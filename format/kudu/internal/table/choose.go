@@ -16,11 +16,12 @@ import (
 	"stoa/vec"
 )
 
-// Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before unfinished
-// copies and tombstones; then by their latest operation before the snapshot, in deltas or log; then a complete log is
-// preferred; then fewer losses that nothing else can make up for; then fewer missing blocks, not counting bloom files.
-// Operations rank above blocks, because damage can be repaired from other replicas but missing operations cannot.
-// Without deep only the state counts, and nothing is read.
+// Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before
+// unfinished copies, those of whose servers no data directory is here, and tombstones; then by their latest
+// operation before the snapshot, in deltas or log; then a complete log is preferred; then fewer losses that nothing
+// else can make up for; then fewer missing blocks, not counting bloom files. Operations rank above blocks, because
+// damage can be repaired from other replicas but missing operations cannot. Without deep only the state counts, and
+// nothing is read.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil
@@ -37,7 +38,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 		switch {
 		case !r.HasData():
 			x.state = 2
-		case r.State != meta.TabletReady:
+		case r.State != meta.TabletReady, len(r.FS.DataDirs) == 0 && len(r.RowSets) > 0:
 			x.state = 1
 		}
 		if all = append(all, x); !deep {

@@ -42,6 +42,9 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 	defer x.mu.Unlock()
 	key := BlockOf{s.Tablet.FS, b.ID}
 	f, ok := x.Files[key]
+	for i := len(places) - 1; i > 0 && !t.whole(ctx, places[0]); i-- { // one without its footer is the last choice
+		places = append(places[1:], places[0])
+	}
 	if !ok {
 		for i := range places {
 			if f = t.recoverBlock(ctx, s, col, b, places[i]); f.err == nil || !Damaged(f.err) {

@@ -84,11 +84,9 @@ func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, er
 		if err != nil {
 			return false, err
 		}
-		if differ := p.At.Len != q.At.Len && p.At.Len > 0 && q.At.Len > 0; differ && (x == nil || y == nil) {
-			return false, nil
-		} else if x == nil || y == nil {
+		if x == nil || y == nil { // missing, damaged or cut short
 			continue
-		} else if differ || x.NumValues != y.NumValues {
+		} else if p.At.Len != q.At.Len || x.NumValues != y.NumValues {
 			if note := s.Tablet.Note("kudu.replica.differs", q.At, fmt.Sprintf("block %d has other content in another "+
 				"copy of server %s, at %s, and both can be read", a[i].ID, other.FS.UUID, p.At)); copies &&
 				a[i].ID == b[i].ID && !slices.Contains(s.Tablet.Findings, note) {

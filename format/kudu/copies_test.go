@@ -1,0 +1,102 @@
+package kudu_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/store"
+)
+
+// copied returns the files of a place with a copy of its tablet server, at twin/.
+func copied(files map[string][]byte) map[string][]byte {
+	out := maps.Clone(files)
+	for name, b := range files {
+		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+			out["twin/"+rest] = b
+		}
+	}
+	return out
+}
+
+// sameRows recovers tables of a place, and compares their rows with the expected ones. The place's list has them.
+func sameRows(t *testing.T, what string, files map[string][]byte, tables ...string) {
+	t.Helper()
+	tree := store.NewMemory(files)
+	listed := entries(t, tree, "")
+	for _, table := range tables {
+		want := expected(t, corpus(t), table, "final")
+		tb, err := stoa.Open(t.Context(), "#"+table, stoa.OpenOptions{Tree: tree, Recover: true})
+		if err != nil {
+			t.Errorf("%s: %s: %v", what, table, err)
+			continue
+		}
+		var rows []string
+		for b, err := range tb.Scan(t.Context(), stoa.ScanSpec{Damaged: stoa.SkipRows}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, lines(b)...)
+		}
+		tb.Close()
+		if slices.Sort(rows); !slices.Equal(rows, want) || listed[table].Table == "" {
+			t.Errorf("%s: %s: got %d rows, want %d", what, table, len(rows), len(want))
+		}
+	}
+}
+
+// TestCorpusHalvesOfCopies: what one of two copies of a server lacks is read from the other, whatever is missing in
+// the other: a copy never costs rows.
+func TestCorpusHalvesOfCopies(t *testing.T) {
+	tables := []string{"ck", "btree", "d_wal", "part"}
+	if testing.Short() {
+		tables = tables[2:]
+	}
+	for _, run := range []string{"fs_file", "fs_log"} {
+		whole, _, _ := archive(t, run)
+		both := copied(whole)
+		without := func(parts ...string) map[string][]byte {
+			files := maps.Clone(both)
+			n := len(files)
+			maps.DeleteFunc(files, func(name string, _ []byte) bool {
+				return slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(name, p) })
+			})
+			if len(files) == n {
+				t.Fatalf("%v: nothing was removed", parts)
+			}
+			return files
+		}
+		for _, parts := range [][]string{{"tserver/data/"}, {"twin/data/"}, {"twin/data/data/"},
+			{"tserver/data/data/"}} {
+			sameRows(t, run+" without "+parts[0], without(parts...), tables...)
+		}
+		var blocks []string
+		for name := range whole {
+			if strings.HasPrefix(name, "tserver/data/data/") && !strings.HasSuffix(name, "_instance") &&
+				!strings.HasSuffix(name, ".metadata") {
+				blocks = append(blocks, strings.TrimPrefix(name, "tserver/"))
+			}
+		}
+		slices.Sort(blocks)
+		for seed := range uint64(3) {
+			r := rand.New(rand.NewPCG(seed, 20))
+			r.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
+			for _, how := range []string{"gone", "cut short"} {
+				files := maps.Clone(both)
+				for i, b := range blocks {
+					name := []string{"tserver/", "twin/"}[i%2] + b
+					if how == "gone" {
+						delete(files, name)
+						delete(files, strings.TrimSuffix(name, ".data")+".metadata")
+					} else {
+						files[name] = files[name][:len(files[name])*2/3]
+					}
+				}
+				sameRows(t, run+": half of the blocks "+how, files, tables...)
+			}
+		}
+	}
+}
