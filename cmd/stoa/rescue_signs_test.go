@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -61,6 +64,36 @@ func TestRescueBesideAnotherCluster(t *testing.T) {
 	for _, tb := range r.Tables {
 		if n, own := rows[tb.Table]; own != tb.Whole || own && *tb.Rows != n {
 			t.Errorf("table %s: whole %t, %v", tb.Table, tb.Whole, tb.Why)
+		}
+	}
+}
+
+// TestInKindSaysWhatVerifySays: if no server has to be mended, because another copy of it is whole, the status of
+// rescue --in-kind is that of verify, and the damage is named.
+func TestInKindSaysWhatVerifySays(t *testing.T) {
+	cluster, _ := deadCluster(t)
+	dir := t.TempDir()
+	two := map[string][]byte{}
+	block := ""
+	for name, b := range cluster {
+		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+			two["a/"+rest], two["b/"+rest] = b, b
+			if len(filepath.Base(name)) == 16 && len(b) > 4096 {
+				block = max(block, rest)
+			}
+		}
+	}
+	for _, gone := range []string{"", block} {
+		delete(two, "b/"+gone)
+		in := filepath.Join(dir, "in"+filepath.Base(gone))
+		writeFiles(t, in, two)
+		var verified, mended bytes.Buffer
+		want := run(context.Background(), []string{"verify", in}, strings.NewReader(""), &verified, io.Discard)
+		got := run(context.Background(), []string{"rescue", "--in-kind", in, "-o", filepath.Join(dir, "out")},
+			strings.NewReader(""), &mended, io.Discard)
+		if got != want || want != 3*len(gone)/max(len(gone), 1) || gone != "" &&
+			!strings.Contains(mended.String(), filepath.Base(gone)[1:]) {
+			t.Errorf("without %q: status %d, %d of verify: %s", gone, got, want, &mended)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type inKindDoc struct {
 	Stoa    string                `json:"stoa"`
 	Output  string                `json:"output"`
 	Servers []format.MendedServer `json:"servers"`
-	Errors  []string              `json:"errors"` // of the verification of what was written
+	Errors  []string              `json:"errors"` // of the verification of what was written or, if nothing was, of the place
 	Whole   bool                  `json:"whole"`
 }
 
@@ -86,8 +86,16 @@ func (r *rescue) inKind(ctx context.Context, k inKindFlags) error {
 	if err != nil {
 		return err
 	}
-	if written > 0 {
-		if err := r.verifyInKind(ctx, &doc); err != nil {
+	for _, s := range doc.Servers {
+		if s.Dir != "" {
+			if err := r.verifyInKind(ctx, &doc, filepath.Join(r.dir, s.Dir), stoa.OpenOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	if len(doc.Servers) == 0 { // of copies of a server one is whole; the others may be damaged
+		oo.Tree = tree
+		if err := r.verifyInKind(ctx, &doc, place, oo); err != nil {
 			return err
 		}
 	}
@@ -110,24 +118,18 @@ func (d *inKindDoc) count() (written int) {
 	return written
 }
 
-// verifyInKind verifies what was written.
-func (r *rescue) verifyInKind(ctx context.Context, doc *inKindDoc) error {
-	for _, s := range doc.Servers {
-		if s.Dir == "" {
-			continue
+// verifyInKind verifies what was written or, if nothing was, the place.
+func (r *rescue) verifyInKind(ctx context.Context, doc *inKindDoc, place string, oo stoa.OpenOptions) error {
+	oo.Formats = r.a.Formats
+	for x, err := range stoa.Verify(ctx, place, oo) {
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
 		}
-		dir := filepath.Join(r.dir, s.Dir)
-		for x, err := range stoa.Verify(ctx, dir, stoa.OpenOptions{Formats: r.a.Formats}) {
-			if err != nil && !errors.Is(err, fault.Corrupt) {
-				return err
-			}
-			if err != nil {
-				x = region.Finding{Severity: region.Error, Message: err.Error()}
-			}
-			// a server alone has not all tablets of its tables
-			if x.Severity < region.Error || x.Code == "kudu.tablet.missing" {
-				continue
-			}
+		if err != nil {
+			x = region.Finding{Severity: region.Error, Message: err.Error()}
+		}
+		// a server alone has not all tablets of its tables
+		if x.Severity >= region.Error && x.Code != "kudu.tablet.missing" {
 			doc.Errors, doc.Whole = append(doc.Errors, x.At.String()+": "+x.Message), false
 		}
 	}
@@ -141,11 +143,15 @@ func (d *inKindDoc) write(a *cli.App, form string) error {
 		e.SetIndent("", "  ")
 		return e.Encode(d)
 	}
-	if len(d.Servers) == 0 {
-		_, err := fmt.Fprintln(a.Stdout, "no server is damaged, as far as its blocks, logs and metadata show")
-		return err
-	}
 	var b strings.Builder
+	wrong := "wrong in what was written"
+	if len(d.Servers) == 0 {
+		what := "no server is damaged, as far as its blocks, logs and metadata show"
+		if wrong = "damaged"; !d.Whole {
+			what = "nothing was written: a whole copy of each server is here, and these are damaged"
+		}
+		fmt.Fprintln(&b, what)
+	}
 	for _, s := range d.Servers {
 		if s.Dir != "" {
 			fmt.Fprintf(&b, "%s: %s\n", filepath.Join(d.Output, s.Dir), display.Count(int64(len(s.Parts)), "tablet"))
@@ -165,7 +171,7 @@ func (d *inKindDoc) write(a *cli.App, form string) error {
 		}
 	}
 	for _, e := range d.Errors {
-		fmt.Fprintf(&b, "wrong in what was written: %s\n", e)
+		fmt.Fprintf(&b, "%s: %s\n", wrong, e)
 	}
 	_, err := a.Stdout.Write([]byte(b.String()))
 	return err
