@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -63,7 +64,8 @@ func idsOf(t *testing.T, dir string) (ids []int) {
 }
 
 // TestKilledPieces kills a rescue of a table in several files repeatedly, at random times: the run that is allowed to
-// finish produces the same rows, order and file sizes as an uninterrupted one, and no run starts over.
+// finish produces the same rows, order and file sizes as an uninterrupted one, and no run starts over. Files that rot
+// between two runs are written again.
 func TestKilledPieces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	kills, rows := 20, 300_000
@@ -122,6 +124,7 @@ func TestKilledPieces(t *testing.T) {
 			t.Errorf("without --resume: got status %d, want %d: %s", st, cli.StatusUse, &errs)
 		}
 	}
+	spoil(t, "out/t.unfinished")
 	must(t, args...)
 	if got := idsOf(t, "out/t"); !slices.Equal(got, want) {
 		t.Errorf("got %d rows in another order than without an interruption, %d rows", len(got), len(want))
@@ -133,6 +136,28 @@ func TestKilledPieces(t *testing.T) {
 	if left, _ := filepath.Glob("out/t/.*"); len(left) > 0 {
 		t.Errorf("got %v left, want nothing", left)
 	}
+}
+
+// spoil changes a byte of every second file of a directory, but neither their sizes nor their times.
+func spoil(t *testing.T, dir string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "*.parquet"))
+	for i := 0; i < len(files); i += 2 {
+		b, err := os.ReadFile(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/3] ^= 1
+		if err := errors.Join(os.WriteFile(files[i], b, 0o666), os.Chtimes(files[i], info.ModTime(),
+			info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d files were there, every second was changed", len(files))
 }
 
 // piecesIn returns the number of files in the journals of a directory.

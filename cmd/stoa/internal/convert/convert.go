@@ -24,6 +24,7 @@ import (
 	"stoa/cmd/stoa/internal/survey"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/internal/content"
 	"stoa/region"
 	"stoa/store/remote"
@@ -464,6 +465,17 @@ func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, sp
 	c.sum, c.out = nil, strings.TrimSuffix(c.out, ext)
 	o := pieces.Options{Out: c.out, Ext: ext, Create: wo, Target: c.target, Parallel: c.SelectFlags.Parallel,
 		Resume: c.goOn, Of: append(c.settings(), c.source, c.stamp), Source: c.source, Label: c.label}
+	written := doneTable{}
+	if written.Arrow, err = arrowschema.Encode(c.sc); err != nil {
+		return err
+	}
+	o.Same = func(ctx context.Context, name string, f pieces.File) (bool, error) {
+		sum, whole, err := sumOf(a, ctx, name, written)
+		if errors.Is(err, fault.Unsupported) { // the format can only be written
+			return true, nil
+		}
+		return err == nil && sum.Rows == f.Rows && (!whole || sum.String() == f.Checksum), ctx.Err()
+	}
 	if c.salvage {
 		o.Before = func(rows int64) error { return c.account(ctx, a, t, spec, rows) }
 	}

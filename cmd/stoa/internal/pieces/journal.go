@@ -89,8 +89,9 @@ func sumOfValues(values ...any) (string, error) {
 }
 
 // openPieces opens the journal of the files in dir, and returns what an earlier run with the same input has done of n
-// units. Without resume, nothing may exist yet.
-func openPieces(dir, of string, n int, resume bool) (j *pieceJournal, done []unitDone, err error) {
+// units. Without resume, nothing may exist yet. differing returns the files that are not as the earlier run wrote them.
+func openPieces(dir, of string, n int, resume bool, differing func([]pieceLine) (map[string]bool, error)) (
+	j *pieceJournal, done []unitDone, err error) {
 	done = make([]unitDone, n)
 	name := filepath.Join(dir, JournalFile)
 	b, err := os.ReadFile(name)
@@ -114,7 +115,11 @@ func openPieces(dir, of string, n int, resume bool) (j *pieceJournal, done []uni
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, nil, err
 	}
-	kept := replayPieces(dir, lines, done)
+	bad, err := differing(lines)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept := replayPieces(dir, lines, bad, done)
 	text, err := output.JsonLine(piecesHead{piecesKind, of})
 	for _, l := range kept {
 		line, lineErr := output.JsonLine(l)
@@ -170,9 +175,9 @@ func piecesOf(b []byte, of string) []pieceLine {
 	}
 }
 
-// replayPieces records the lines in done, and returns those that are valid. A file that is missing, or has changed
-// since it was written, is written again, and so are the later files of its unit.
-func replayPieces(dir string, lines []pieceLine, done []unitDone) (kept []pieceLine) {
+// replayPieces records the lines in done, and returns those that are valid. A file that is missing, has changed since it
+// was written, or is bad is written again, and so are the later files of its unit.
+func replayPieces(dir string, lines []pieceLine, bad map[string]bool, done []unitDone) (kept []pieceLine) {
 	void := map[int]bool{}
 	for _, l := range lines {
 		if l.Unit < 0 || l.Unit >= len(done) || void[l.Unit] {
@@ -180,7 +185,7 @@ func replayPieces(dir string, lines []pieceLine, done []unitDone) (kept []pieceL
 		}
 		if p := l.Piece; p != nil {
 			info, err := os.Stat(filepath.Join(dir, p.Name))
-			if !filepath.IsLocal(p.Name) || err != nil || info.Size() != p.Bytes ||
+			if bad[p.Name] || !filepath.IsLocal(p.Name) || err != nil || info.Size() != p.Bytes ||
 				info.ModTime().UnixNano() != l.Time {
 				void[l.Unit] = true
 				continue

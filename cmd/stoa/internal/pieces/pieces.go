@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -37,6 +38,8 @@ type Options struct {
 	Of       any   // anything else the files depend on: source, flags. Files written with another Of are void
 	Source   string
 	Label    string // of the progress line
+	// Same reports whether a file that an earlier run has written has the rows that it wrote.
+	Same func(ctx context.Context, name string, f File) (bool, error)
 	// Before, if not nil, is called with the number of rows before the directory gets its name.
 	Before func(rows int64) error
 }
@@ -83,7 +86,7 @@ func Write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, o
 	if err := r.plan(ctx); err != nil {
 		return out, err
 	}
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return out, err
 	}
 	defer r.journal.close()
@@ -143,7 +146,7 @@ func (r *pieces) addUnit(s stoa.Split, src stoa.SplitSource, p scan.Piece) {
 }
 
 // open opens the journal.
-func (r *pieces) open() error {
+func (r *pieces) open(ctx context.Context) error {
 	if list, err := os.ReadDir(r.Out); err == nil {
 		// it is complete, but the run ended before the table was recorded as done; or it is to be replaced
 		own := !slices.ContainsFunc(list, func(d fs.DirEntry) bool {
@@ -167,8 +170,29 @@ func (r *pieces) open() error {
 		return err
 	}
 	r.losses = make([][]region.Loss, len(r.units))
-	r.journal, r.done, err = openPieces(r.dir, of, len(r.units), r.Resume)
+	r.journal, r.done, err = openPieces(r.dir, of, len(r.units), r.Resume,
+		func(lines []pieceLine) (map[string]bool, error) { return r.differing(ctx, lines) })
 	return err
+}
+
+// differing returns the files of an earlier run that do not have the rows that it wrote: they are read again.
+func (r *pieces) differing(ctx context.Context, lines []pieceLine) (map[string]bool, error) {
+	out := map[string]bool{}
+	var mu sync.Mutex
+	return out, r.inParallel(ctx, len(lines), func(ctx context.Context, i int) error {
+		p := lines[i].Piece
+		if p == nil || !filepath.IsLocal(p.Name) {
+			return nil
+		}
+		same, err := r.Same(ctx, filepath.Join(r.dir, p.Name), *p)
+		if err == nil && !same {
+			mu.Lock()
+			defer mu.Unlock()
+			out[p.Name] = true
+			r.a.Note("%s: %s differs from what an earlier run has written: it is written again", r.Source, p.Name)
+		}
+		return err
+	})
 }
 
 // begin shows the progress, by stored bytes.
@@ -189,36 +213,39 @@ func (r *pieces) begin(ctx context.Context) {
 
 // all writes the unfinished units, several at a time.
 func (r *pieces) all(ctx context.Context) error {
-	workers := r.Parallel
-	if workers == 0 {
-		workers = runtime.NumCPU()
-	}
-	if workers = min(workers, len(r.units)); workers > 1 {
+	if r.workers(len(r.units)) > 1 {
 		r.spec.Parallel = 1
 	}
+	return r.inParallel(ctx, len(r.units), func(ctx context.Context, i int) error {
+		if r.done[i].end {
+			return nil
+		}
+		return r.unit(ctx, i)
+	})
+}
+
+func (r *pieces) workers(n int) int { return min(cmp.Or(r.Parallel, runtime.NumCPU()), n) }
+
+// inParallel calls do with the numbers from 0 to n-1, several at a time, until one call fails.
+func (r *pieces) inParallel(ctx context.Context, n int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
 	var wait sync.WaitGroup
-	for range workers {
+	for range r.workers(n) {
 		wait.Go(func() {
 			for i := range next {
-				if err := r.unit(ctx, i); err != nil {
+				if err := do(ctx, i); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	for i := range r.units {
-		if r.done[i].end {
-			continue
-		}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
 		select {
 		case next <- i:
-			continue
 		case <-ctx.Done():
 		}
-		break
 	}
 	close(next)
 	wait.Wait()
