@@ -155,3 +155,36 @@ func TestCopiesThatDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfBlocksWithoutRecords: where no record says which blocks are in a container, no more rows are said to be in
+// them than the rowsets had.
+func TestRowsOfBlocksWithoutRecords(t *testing.T) {
+	files := load(t, "testdata/log")
+	_, tablets := layout(t, store.NewMemory(files))
+	rows := int64(0)
+	for _, tb := range tablets {
+		rows += max(0, tb.Rows())
+	}
+	for name := range files {
+		if path.Ext(name) == ".metadata" {
+			delete(files, name)
+		}
+	}
+	all, _ := findings(t, store.NewMemory(files), "", "")
+	told := 0
+	for _, x := range all {
+		var blocks, n int64
+		if x.Code != "kudu.block.unclaimed" {
+			continue
+		}
+		if _, err := fmt.Sscanf(x.Message, "%d blocks hold columns of at least %d rows", &blocks, &n); err != nil {
+			t.Fatal(x.Message, err)
+		}
+		if told++; n <= 0 || n > rows {
+			t.Errorf("%d rows, but the rowsets had %d", n, rows)
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"stoa"
@@ -37,7 +38,7 @@ type inKindDoc struct {
 	Stoa    string                `json:"stoa"`
 	Output  string                `json:"output"`
 	Servers []format.MendedServer `json:"servers"`
-	Errors  []string              `json:"errors"` // of the verification of what was written or, if nothing was, of the place
+	Errors  []string              `json:"errors"` // of verifying what was written or, if nothing was, the place
 	Whole   bool                  `json:"whole"`
 }
 
@@ -63,18 +64,13 @@ func (r *rescue) inKind(ctx context.Context, k inKindFlags) error {
 	if err != nil {
 		return &cli.OpenError{Err: err}
 	}
-	var mend *format.Format
-	for i := range r.a.Formats {
-		if x := &r.a.Formats[i]; x.Mend != nil && x.System() == f.System() {
-			mend = x
-		}
-	}
-	if mend == nil {
+	i := slices.IndexFunc(r.a.Formats, func(x format.Format) bool { return x.Mend != nil && x.System() == f.System() })
+	if i < 0 {
 		return cli.WrongUse("--in-kind mends servers of Kudu, and %s is %s", strings.Join(r.roots, ", "), f.Name)
 	}
 	sink := store.Strict(store.Local{}.Sink(r.dir, nil))
 	doc := inKindDoc{Stoa: "rescue --in-kind", Output: r.dir, Errors: []string{}, Whole: true}
-	doc.Servers, err = mend.Mend(ctx, format.Target{Tree: tree, Name: place}, format.MendOptions{Sink: sink,
+	doc.Servers, err = r.a.Formats[i].Mend(ctx, format.Target{Tree: tree, Name: place}, format.MendOptions{Sink: sink,
 		Server: k.server, OpenOptions: format.OpenOptions{Limits: oo.Limits, NoVerify: oo.NoVerify, Opts: oo.Opts}})
 	written := doc.count()
 	if err == nil && written > 0 {

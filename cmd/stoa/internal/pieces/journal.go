@@ -175,8 +175,8 @@ func piecesOf(b []byte, of string) []pieceLine {
 	}
 }
 
-// replayPieces records the lines in done, and returns those that are valid. A file that is missing, has changed since it
-// was written, or is bad is written again, and so are the later files of its unit.
+// replayPieces records the lines in done, and returns those that are valid. A file that is missing, has changed since
+// it was written, or is bad is written again, and so are the later files of its unit.
 func replayPieces(dir string, lines []pieceLine, bad map[string]bool, done []unitDone) (kept []pieceLine) {
 	void := map[int]bool{}
 	for _, l := range lines {

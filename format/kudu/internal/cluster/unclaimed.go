@@ -38,23 +38,30 @@ var errLost = errors.New("with the table's schema, rows can be assembled from th
 func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	var columns []*loose
 	rows, last := int64(0), &loose{Rows: -1}
+	about, what := "about", "no superblock claims them: they may be all that is left of tablets"
+	of := map[int64]bool{} // numbers of rows of blocks whose order is not known
 	for _, x := range found {
 		if x.Err != nil || x.Kind != cfile.KindColumn || x.Rows == 0 {
 			continue
 		}
 		// The columns of a rowset were written one after another, and have the same rows.
-		if columns = append(columns, x); x.seq != last.seq+1 || x.Rows != last.Rows || x.seq == 0 {
+		columns = append(columns, x)
+		again := x.seq == last.seq+1 && x.Rows == last.Rows
+		if x.seq == 0 {
+			again, of[x.Rows], about = of[x.Rows], true, "at least"
+			what = "no record says which they are: superblocks may name them, or they are all that is left of tablets"
+		}
+		if last = x; !again {
 			rows += x.Rows
 		}
-		last = x
 	}
 	if len(columns) == 0 {
 		return nil
 	}
 	first := columns[0]
 	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
-		fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may be all that "+
-			"is left of tablets; unclaimed=true if that is expected", len(columns), rows))
+		fmt.Sprintf("%d blocks hold columns of %s %d rows, and %s; unclaimed=true if that is expected", len(columns),
+			about, rows, what))
 	return &x
 }
 
