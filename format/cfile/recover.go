@@ -231,7 +231,7 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 			switch reported := &r.found[len(r.found)-1]; {
 			case uncertain.Len() > 0:
 				reported.Rows = [2]int64{uncertain.From, uncertain.To}
-			case t.NumValues == r.rows:
+			case t.NumValues == r.rows || r.f.Stated:
 				reported.Lost = 0
 			}
 		}

@@ -129,7 +129,9 @@ func (v *verifier) all(tg format.Target) error {
 	v.o.Opts, v.o.Tracer = nil, nil
 	s, err := cluster.OpenAnew(v.ctx, tg, v.o, ro)
 	if errors.Is(err, fault.Unsupported) {
-		v.Emit(codes.Finding("kudu.unsupported", err, tg.Name))
+		f := codes.Finding("kudu.unsupported", err, tg.Name)
+		f.Class = fault.Unsupported
+		v.Emit(f)
 		return nil
 	}
 	if err != nil {

@@ -183,7 +183,7 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 }
 
 // About reports an error with the part, column and rows of f. An error that is not about the file is reported with the
-// code Read. Errors that are not damage get a class (fault.NotDamage).
+// code Read. Errors that are not damage, or may be none, get a class (region.Finding).
 func (r *Reporter) About(f region.Finding, code string, err error) {
 	if err == nil || r.Stopped() {
 		return
@@ -198,7 +198,9 @@ func (r *Reporter) About(f region.Finding, code string, err error) {
 		code = r.Unsupported
 	}
 	f.Code, f.Severity, f.At, f.Path, f.Message = code, r.codes.Severity(code), r.place(e.At), e.Path, Message(e)
-	f.Class = fault.NotDamage(e)
+	if f.Class = fault.NotDamage(e); e.Class == fault.Unsupported {
+		f.Class = e.Class
+	}
 	r.Emit(f)
 }
 

@@ -40,7 +40,7 @@ func TestErrorsBecomeFindings(t *testing.T) {
 			Lost: 4},
 		{Code: "x.read", Severity: region.Error, At: r.Whole, Message: "no disk", Rows: [2]int64{-1, -1}, Lost: -1},
 		{Code: "x.unsupported", Severity: region.Warning, At: r.Whole, Path: "p", Message: "who knows",
-			Rows: [2]int64{0, 1}},
+			Rows: [2]int64{0, 1}, Class: fault.Unsupported},
 		{Code: "x.bad", Severity: region.Error, At: r.Whole, Path: "p", Message: "too much", Rows: [2]int64{-1, -1},
 			Lost: -1, Class: fault.Limit},
 		{Code: "x.note", At: span, Path: "q", Message: "1", Rows: [2]int64{-1, -1}},

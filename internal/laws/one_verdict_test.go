@@ -114,6 +114,8 @@ func (h *held) verify(depth format.Depth) (v verdict) {
 		switch {
 		case err != nil:
 			v = max(v, h.said(verb, verdictOf(err), err))
+		case f.Severity == region.Error && f.Class == fault.Unsupported:
+			v = max(v, h.said(verb, cannot, f))
 		case f.Severity == region.Error:
 			if v != damaged {
 				v = h.said(verb, damaged, f)

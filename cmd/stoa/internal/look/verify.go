@@ -39,6 +39,7 @@ type VerifyDoc struct {
 
 	unchecked   int                // notes about data without checksums
 	unsound     int                // notes about tables that were damaged when they were sealed
+	unsupported int                // errors about what may be intact (region.Finding)
 	style       display.TableStyle // of the text
 	allFindings bool
 	held        []region.Finding        // to be grouped into incidents
@@ -57,7 +58,8 @@ func VerifyCmd(a *cli.App) *cobra.Command {
 		Long: `Find what is damaged or unusual: in the structure (headers, footers, indexes, counts, bytes
 that belong to nothing) and in the data, by their checksums. Data without checksums are decoded, because
 nothing else would show damage. Each line is a finding: severity, code, location, message; stoa finding
-CODE explains the code. The status is 3 if a finding is an error.
+CODE explains the code. The status is 3 if a finding is an error, but 1, as that of every other verb, if
+all errors are about what stoa does not support, such as a codec: the data may be intact.
 
 --quick checks only the structure, and reads no data. --deep also decodes every value, and compares all
 with each other: indexes, min and max values, Bloom filters, dictionaries, deltas, counts. In a directory
@@ -154,6 +156,9 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 		if errors.Is(failed, fs.ErrPermission) || failed == cli.ErrRefused {
 			return cli.ErrRefused
 		}
+		if doc.Errors == doc.unsupported {
+			return cli.ErrFailed
+		}
 		return cli.ErrDamage
 	}
 	return errors.Join(err, failed)
@@ -214,7 +219,9 @@ func (d *VerifyDoc) add(f region.Finding, form string, w io.Writer) error {
 	}
 	switch f.Severity {
 	case region.Error:
-		d.Errors++
+		if d.Errors++; f.Class == fault.Unsupported {
+			d.unsupported++
+		}
 	case region.Warning:
 		d.Warnings++
 	default:

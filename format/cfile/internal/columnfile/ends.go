@@ -118,18 +118,19 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 }
 
 // CorrectRows sets the number of values to what the last block states if the footer, which may be damaged, states
-// another. It returns the error in the footer, and the rows that are uncertain. No row is uncertain if blocks have
-// checksums (checked) or if the block ends at declared, a number known from elsewhere (-1: unknown). Otherwise the
-// number of rows in the block may itself be the damaged one if the footer's number needs a bitmap of the same size; the
-// smaller of the two numbers is then used. If the last block is damaged as well, and neither a checksum nor the block's
-// own header (statedEnd) proves the footer's number, the number is unknown: see Endless.
+// another. It returns the error in the footer or in the last block, and the rows that are uncertain. No row is
+// uncertain if blocks have checksums (checked) or if the block ends at declared, a number known from elsewhere (-1:
+// unknown). Otherwise the number of rows in the block may itself be the damaged one if the footer's number needs a
+// bitmap of the same size; the smaller of the two numbers is then used. If the last block is damaged as well, and
+// neither a checksum nor the block's own header (statedEnd) proves the footer's number, the number is unknown: see
+// Endless.
 func (f *File) CorrectRows(ctx context.Context, checked bool, declared int64) (uncertain vec.Range, err error) {
 	b, err := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
 	switch {
 	case IsDamage(err) && !f.footProven() && f.statedEnd(ctx):
 		f.Stated = true
-		return uncertain, nil
+		return uncertain, err
 	case IsDamage(err) && !f.footProven():
 		f.Endless = true
 		return uncertain, err
