@@ -1,6 +1,7 @@
 package redfile
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -244,7 +245,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestRefused: unknown values are refused by number, as unsupported and not as damage.
+// TestRefused: unknown values are refused by number, as unsupported and not as damage, whether the file is read or
+// verified.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*handmade){
 		"version 1 of RED1, found 2": func(h *handmade) { h.version = 2 },
@@ -264,6 +266,16 @@ func TestRefused(t *testing.T) {
 			}
 			if err == nil || !errors.Is(err, class) || !strings.Contains(err.Error(), want) {
 				t.Errorf("generation %s, %s: %v", g, want, err)
+			}
+			verdict := fault.Class(0)
+			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": h.bytes()}), Name: "f.red"}
+			for f := range Format.Verify(t.Context(), tg, format.OpenOptions{Depth: format.Sums}) {
+				if f.Severity == region.Error && (verdict == 0 || f.Class == 0) {
+					verdict = cmp.Or(f.Class, fault.Corrupt)
+				}
+			}
+			if verdict != class {
+				t.Errorf("generation %s, %s: the verdict of verify is %v, that of reading %v", g, want, verdict, class)
 			}
 		}
 	}

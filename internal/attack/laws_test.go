@@ -813,6 +813,10 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			c.excused = true // the name of the lost column was changed as well
 			continue
 		}
+		if c.unparented(ref[i], out[i], m, i) {
+			c.excused = true
+			continue
+		}
 		if len(was) != len(is) {
 			c.find("stays", "%s: row %d has %d columns of %d", name, i, len(is), len(was))
 			return

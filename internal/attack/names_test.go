@@ -167,6 +167,66 @@ func columnsIn(to map[string][]string, path, value string) {
 	}
 }
 
+// unparented reports whether the columns that a row has in addition were stored, in Trevni, as children of an array,
+// and are lost, which is reported. Only the pair trevni.parent of the column's metadata, which has no checksum, says
+// that it is a child: if bytes of that metadata were changed, it is a column of its own, and missing in its parent.
+// All other cells must be as they were.
+func (c *trial) unparented(was, is string, m *lost, row int) bool {
+	own, kept := cellsOf(was), cellsOf(is)
+	var more []string
+	for _, x := range kept {
+		if slices.ContainsFunc(own, func(o cell) bool { return o.name == x.name }) {
+			continue
+		}
+		if more = append(more, x.name); x.value != "null" || !m.has(row, x.name) || !c.described(x.name) {
+			return false
+		}
+	}
+	kept = slices.DeleteFunc(kept, func(x cell) bool { return slices.Contains(more, x.name) })
+	return len(more) > 0 && strings.HasPrefix(c.f.format(), "trevni") && slices.EqualFunc(own, kept,
+		func(a, b cell) bool { return a.name == b.name && without(a.value, more) == without(b.value, more) })
+}
+
+// described reports whether bytes were changed in the metadata of a Trevni column after its name.
+func (c *trial) described(name string) bool {
+	for k, n := range c.f.names {
+		to := n.to + 200
+		if k+1 < len(c.f.names) && c.f.names[k+1].file == n.file {
+			to = c.f.names[k+1].from
+		}
+		if n.text == name && slices.ContainsFunc(c.touched,
+			func(t touch) bool { return t.file == n.file && t.from < to && n.to < t.to }) {
+			return true
+		}
+	}
+	return false
+}
+
+// without returns a value of JSON without the fields that have these names. A struct of which none is left is null.
+func without(value string, names []string) string {
+	var parts []string
+	switch kindOf(cell{value: value}) {
+	case '{':
+		for _, x := range cellsOf(value) {
+			if !slices.Contains(names, x.name) {
+				parts = append(parts, x.name+":"+without(x.value, names))
+			}
+		}
+		if parts == nil {
+			return "null"
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case '[':
+		var items []json.RawMessage
+		json.Unmarshal([]byte(value), &items)
+		for _, x := range items {
+			parts = append(parts, without(string(x), names))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	return value
+}
+
 // symbol reports whether a value is a text, such as the symbol of an enum, whose bytes were changed in an Avro schema.
 // Blocks have only the numbers of symbols; the symbols themselves are stored nowhere else.
 func (c *trial) symbol(value string) bool {
