@@ -62,8 +62,8 @@ type Finding struct {
 	Gone     bool       // Column is lost in all rows, and its type is not known: the recovered table is without it
 	// Limit: the subject of the finding was not checked because it exceeds a budget. That is not damage: stoa.Verify
 	// yields it as an error after everything else was checked. Invalid: the request is impossible, and nothing was
-	// checked: stoa.Verify ends with the error. Unsupported: the bytes may be intact, and no verb can read them: it is no
-	// verdict of damage. 0: Code says everything.
+	// checked: stoa.Verify ends with the error. Unsupported: the bytes may be intact, and no verb can read them: it is
+	// no verdict of damage. 0: Code says everything.
 	Class fault.Class
 }
 
