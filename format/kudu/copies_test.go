@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"stoa"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -49,7 +53,7 @@ func sameRows(t *testing.T, what string, files map[string][]byte, tables ...stri
 }
 
 // TestCorpusHalvesOfCopies: what one of two copies of a server lacks is read from the other, whatever is missing in
-// the other: a copy never costs rows.
+// the other: a copy never costs rows. Whole directories of two copies make a whole server, in which nothing is wrong.
 func TestCorpusHalvesOfCopies(t *testing.T) {
 	tables := []string{"ck", "btree", "d_wal", "part"}
 	if testing.Short() {
@@ -69,9 +73,20 @@ func TestCorpusHalvesOfCopies(t *testing.T) {
 			}
 			return files
 		}
-		for _, parts := range [][]string{{"tserver/data/"}, {"twin/data/"}, {"twin/data/data/"},
-			{"tserver/data/data/"}} {
-			sameRows(t, run+" without "+parts[0], without(parts...), tables...)
+		for _, parts := range [][]string{
+			{"tserver/data/"}, {"twin/data/"}, {"twin/data/data/"}, {"tserver/data/data/"},
+			{"tserver/data/", "twin/wal/tablet-meta/"}, {"tserver/data/data/", "twin/wal/"},
+			{"twin/data/", "tserver/wal/tablet-meta/", "tserver/wal/consensus-meta/"},
+			{"tserver/wal/wals/", "twin/data/"}, {"twin/wal/wals/", "tserver/wal/tablet-meta/", "twin/data/data/"},
+		} {
+			files, what := without(parts...), run+" without "+strings.Join(parts, ", ")
+			sameRows(t, what, files, tables...)
+			for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(files)},
+				format.OpenOptions{Depth: format.Quick}) {
+				if x.Severity >= region.Error {
+					t.Errorf("%s: %+v", what, x)
+				}
+			}
 		}
 		var blocks []string
 		for name := range whole {
@@ -98,5 +113,43 @@ func TestCorpusHalvesOfCopies(t *testing.T) {
 				sameRows(t, run+": half of the blocks "+how, files, tables...)
 			}
 		}
+	}
+}
+
+// TestCorpusEarlierCopy: blocks that a server has lost are read from an earlier copy of its directories, whose
+// superblocks do not have the later delta files.
+func TestCorpusEarlierCopy(t *testing.T) {
+	for _, run := range []string{"fs_file", "fs_log"} {
+		whole, f, tablets := archive(t, run)
+		files := copied(whole)
+		n := 0
+		for _, table := range []string{"d_raw", "d_wal"} {
+			tb := tablets[table]
+			earlier := *tb
+			earlier.RowSets = slices.Clone(tb.RowSets)
+			delete(files, "twin/wal/wals/"+tb.ID+"/wal-000000001")
+			for i := range earlier.RowSets {
+				s := &earlier.RowSets[i]
+				if len(s.Redo) == 0 {
+					continue
+				}
+				s.Redo = s.Redo[:len(s.Redo)-1]
+				for _, b := range s.Columns {
+					p, err := f.PlaceOf(t.Context(), tb, b.BlockRef)
+					if err != nil {
+						t.Fatal(err)
+					}
+					delete(files, p.At.Object)
+					delete(files, strings.TrimSuffix(p.At.Object, ".data")+".metadata")
+					n++
+				}
+			}
+			name := "twin/" + strings.TrimPrefix(tb.Object, "tserver/")
+			files[name] = pbc.Append(nil, "kudu.tablet.TabletSuperBlockPB", earlier.Append(nil))
+		}
+		if n < 10 {
+			t.Fatalf("%s: only %d blocks are lost", run, n)
+		}
+		sameRows(t, run, files, "d_raw", "d_wal")
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/kudu"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/internal/pb"
 	"stoa/region"
 	"stoa/store"
 )
@@ -331,6 +333,10 @@ func TestCorpusReplicasThatFill(t *testing.T) {
 		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
 			files["a/"+rest], files["b/"+rest] = b, b
 		}
+	}
+	for _, dir := range []string{"b/wal/", "b/data/"} { // another server, and no copy of the same
+		files[dir+"instance"] = pbc.Append(nil, "kudu.InstanceMetadataPB",
+			pb.AppendString(nil, 1, "0123456789abcdef0123456789abcdef"))
 	}
 	// without its oldest UNDO the rowset is not a twin
 	files[super] = kudu.WithoutUndo(t, files[super], set.Undo[len(set.Undo)-1].ID)

@@ -200,7 +200,7 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 	var tablets []*meta.Tablet
 	for _, tb := range s.Tablets {
 		for _, r := range tb.Replicas() {
-			if r.FS == f {
+			if r.FS == f || f.UUID != "" && r.FS.UUID == f.UUID { // a copy's superblock names them as well
 				tablets = append(tablets, r.Tablet)
 			}
 		}

@@ -72,7 +72,21 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 			return nil, err
 		}
 	}
+	for i := range s.Findings {
+		if x := &s.Findings[i]; x.Code == "kudu.superblock.missing" && s.copied(x) {
+			x.Severity, x.Message = region.Warning, x.Message+"; it is read from a copy of the server's directories"
+		}
+	}
 	return s, s.readCatalog(ctx, tg, o, ro)
+}
+
+// copied reports whether the superblock that a finding is about is in a copy of the same server's directories.
+func (s *Servers) copied(x *region.Finding) bool {
+	tb := s.byID[x.Part]
+	return tb != nil && slices.ContainsFunc(s.All, func(f *fs.FS) bool {
+		return f.UUID != "" && path.Join(f.MetaDir, fs.TabletMetaDir, x.Part) == x.At.Object &&
+			slices.ContainsFunc(tb.Replicas(), func(r table.Replica) bool { return r.FS.UUID == f.UUID })
+	})
 }
 
 // Unreadable returns the finding about one of several servers whose directories are encrypted or have an unsupported
@@ -103,7 +117,11 @@ func (s *Servers) add(ctx context.Context, tree store.Tree, l fs.Layout, fo fs.F
 	for _, t := range tablets {
 		s.replica(table.Replica{FS: f, Tablet: t})
 	}
-	s.Findings = append(s.Findings, f.Findings...)
+	for _, x := range f.Findings {
+		if !slices.Contains(s.Findings, x) { // copies of a server may share directories
+			s.Findings = append(s.Findings, x)
+		}
+	}
 	return nil
 }
 

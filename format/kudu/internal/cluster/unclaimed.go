@@ -75,7 +75,7 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 		if err != nil {
 			return out, err
 		}
-		if x := Unclaimed(f, found); x != nil {
+		if x := Unclaimed(f, found); x != nil && !slices.Contains(out, *x) {
 			out = append(out, *x)
 		}
 	}

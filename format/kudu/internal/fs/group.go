@@ -2,6 +2,7 @@ package fs
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -44,10 +45,7 @@ func group(roots []root) (out []Layout) {
 			}
 		}
 	}
-	sorted.StablyBy(out, func(a, b Layout) int {
-		return cmp.Compare(cmp.Or(a.MetaDir, a.WALDir, FirstOf(a.DataDirs)),
-			cmp.Or(b.MetaDir, b.WALDir, FirstOf(b.DataDirs)))
-	})
+	sorted.StablyBy(out, func(a, b Layout) int { return cmp.Compare(a.first(), b.first()) })
 	return out
 }
 
@@ -79,15 +77,16 @@ func (x *server) lacks(r root) bool {
 		func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
 }
 
-// copied is a layout under construction, with the UUIDs of its data directories.
+// copied is a layout under construction, with its data directories by UUID.
 type copied struct {
 	Layout
-	seen map[string]bool
+	super bool // MetaDir has superblocks
+	data  map[string]string
 }
 
 // takes reports whether the layout has nothing yet that r has.
 func (l *copied) takes(r root) bool {
-	return !(r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" && l.seen[r.dataUUID])
+	return !(r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" && l.data[r.dataUUID] != "")
 }
 
 func (l *copied) add(r root) {
@@ -95,11 +94,11 @@ func (l *copied) add(r root) {
 		l.WALDir = r.dir
 	}
 	if r.meta {
-		l.MetaDir = r.dir
+		l.MetaDir, l.super = r.dir, r.super
 	}
 	if r.data {
 		l.DataDirs = append(l.DataDirs, r.dir)
-		l.seen[r.dataUUID] = true
+		l.data[r.dataUUID] = r.dir
 	}
 }
 
@@ -128,10 +127,13 @@ func (x *server) layouts() (out []*Layout) {
 			}
 		}
 		if to == nil {
-			to = &copied{seen: map[string]bool{}}
+			to = &copied{data: map[string]string{}}
 			all = append(all, to)
 		}
 		to.add(r)
+	}
+	if x.uuid != "" {
+		lend(all)
 	}
 	for _, l := range all {
 		slices.Sort(l.DataDirs)
@@ -139,6 +141,40 @@ func (x *server) layouts() (out []*Layout) {
 	}
 	return out
 }
+
+// lend gives each copy of a server the directories that it lacks, of the nearest copies that have them: halves of two
+// copies are one whole.
+func lend(all []*copied) {
+	was := make([]copied, len(all))
+	for i, l := range all {
+		was[i] = *l
+		was[i].data = maps.Clone(l.data)
+	}
+	for i, l := range all {
+		at := was[i].first()
+		if at == "" {
+			continue
+		}
+		others := slices.Delete(slices.Clone(was), i, i+1)
+		sorted.StablyBy(others, func(a, b copied) int {
+			return cmp.Compare(steps(at, a.first()), steps(at, b.first()))
+		})
+		for _, o := range others {
+			if l.WALDir = cmp.Or(l.WALDir, o.WALDir); l.MetaDir == "" || o.super && !l.super {
+				l.MetaDir, l.super = o.MetaDir, o.super
+			}
+			for id, dir := range o.data {
+				if len(l.DataDirs) == 0 || id != "" && l.data[id] == "" {
+					l.data[id] = dir
+					l.DataDirs = append(l.DataDirs, dir)
+				}
+			}
+		}
+	}
+}
+
+// first returns one of the directories of a layout.
+func (l *Layout) first() string { return cmp.Or(l.MetaDir, l.WALDir, FirstOf(l.DataDirs)) }
 
 // distance returns the number of steps to dir from the nearest of the layout's directories; -1 if it has none.
 func (l Layout) distance(dir string) int {

@@ -24,6 +24,7 @@ type root struct {
 	dir              string
 	uuid             string   // of the server; "" if no instance file states it
 	wals, meta, data bool     // directories that it has
+	super            bool     // meta has superblocks
 	dataUUID         string   // of the data directory
 	all              []string // all_uuids of the data directory
 	empty            bool     // nothing but a file block_manager_instance, see lone
@@ -136,7 +137,7 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 		case info.Dir && name == WalsDir:
 			r.wals = true
 		case info.Dir && name == TabletMetaDir:
-			r.meta = true
+			r.meta, r.super = true, true
 		case info.Dir && name == ConsensusDir:
 			e.consensus = true
 		case info.Dir && name == DataSubdir:

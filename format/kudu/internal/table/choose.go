@@ -29,6 +29,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	type rank struct {
 		Replica
 		state, holes int
+		gone         int // 1: rows are lost
 		lost         losses
 		last         uint64
 	}
@@ -50,13 +51,14 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 			return err
 		}
 		y.last, y.holes = min(last, ro.At), holes
-		if y.lost, err = r.missing(ctx, ro.Rebuild); err != nil {
+		if y.lost, err = r.missing(ctx, tb.Replicas(), ro.Rebuild); err != nil {
 			return err
 		}
+		y.gone = min(y.lost.final, 1)
 	}
 	sorted.StablyBy(all, func(a, b rank) int {
-		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.last, a.last), cmp.Compare(a.holes, b.holes),
-			cmp.Compare(a.lost.final, b.lost.final), cmp.Compare(a.lost.all, b.lost.all))
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.gone, b.gone), cmp.Compare(b.last, a.last),
+			cmp.Compare(a.holes, b.holes), cmp.Compare(a.lost.final, b.lost.final), cmp.Compare(a.lost.all, b.lost.all))
 	})
 	tb.Replica, tb.Others, tb.Findings = all[0].Replica, nil, nil
 	for _, x := range all[1:] {
@@ -76,7 +78,7 @@ type losses struct{ final, all int }
 
 // missing returns the missing or truncated blocks of a replica, not counting bloom filters: reading does not need them.
 // With deep, blocks with a damaged structure count, too, and damaged pages of blocks that are not filled.
-func (r Replica) missing(ctx context.Context, deep bool) (n losses, err error) {
+func (r Replica) missing(ctx context.Context, all []Replica, deep bool) (n losses, err error) {
 	for i := range r.RowSets {
 		for _, b := range r.RowSets[i].Blocks() {
 			if b.Kind == "bloom" {
@@ -91,6 +93,13 @@ func (r Replica) missing(ctx context.Context, deep bool) (n losses, err error) {
 			if sound && deep {
 				if sound, err = r.sound(ctx, b, final); err != nil {
 					return n, err
+				}
+			}
+			for _, c := range all { // copies of the server's directories
+				if !sound && c.FS != r.FS && c.FS.UUID == r.FS.UUID && r.FS.UUID != "" {
+					if sound, err = (Replica{c.FS, r.Tablet}).sound(ctx, b, deep && final); err != nil {
+						return n, err
+					}
 				}
 			}
 			if sound {
