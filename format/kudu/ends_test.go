@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -61,4 +64,44 @@ func TestCorpusEnds(t *testing.T) {
 			t.Errorf("%d days later: %v", d, err)
 		}
 	}
+}
+
+// TestMomentsOfHistoryAreRead: the moment from which a table's history says that snapshots are exact is one that at=
+// takes, as a hybrid time and as a calendar time, whether history is whole or was removed.
+func TestMomentsOfHistoryAreRead(t *testing.T) {
+	whole, _, _ := archive(t, "fs_file")
+	for what, files := range map[string]map[string][]byte{"whole": whole, "few": load(t, "testdata/history"),
+		"removed": withoutSomeUndo(t)} {
+		tree := store.NewMemory(files)
+		lister, err := stoa.Listing("history", stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := map[string][2]string{}
+		if _, err := lister.List(t.Context(), format.Target{Tree: tree}, format.OpenOptions{}, func(v []string) {
+			if v[5] == "exact" && v[6] > exact[v[0]][0] { // they have the same number of digits
+				exact[v[0]] = [2]string{v[6], v[7]}
+			}
+		}); err != nil || len(exact) == 0 {
+			t.Fatal(what, err)
+		}
+		for name, moments := range exact {
+			for _, at := range moments {
+				got, err := scan(t, tree, "#"+name, map[string]string{"at": at}, stoa.ScanSpec{Limit: 1})
+				if err != nil || codes(got.findings, region.Error) != "" {
+					t.Errorf("%s: %s at %s: %v, %s", what, name, at, err, codes(got.findings, region.Error))
+				}
+			}
+		}
+	}
+}
+
+// withoutSomeUndo returns a server whose table has lost its oldest history.
+func withoutSomeUndo(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := load(t, "testdata/history")
+	_, tablets := layout(t, store.NewMemory(files))
+	set := tablets[0].RowSets[0]
+	files[tablets[0].Object] = kudu.WithoutUndo(t, files[tablets[0].Object], set.Undo[len(set.Undo)-1].ID)
+	return files
 }

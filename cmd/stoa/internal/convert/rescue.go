@@ -216,9 +216,10 @@ func (r *rescue) signs(ctx context.Context, oo stoa.OpenOptions) {
 	if err != nil || !hasList(f, "census") {
 		return
 	}
-	oo.Opts = maps.Clone(oo.Opts)
-	delete(oo.Opts, "at")
-	census, found, err := look.CensusOf(ctx, []string{r.doc.place}, oo)
+	latest := oo
+	latest.Opts = maps.Clone(oo.Opts)
+	delete(latest.Opts, "at")
+	census, found, err := look.CensusOf(ctx, []string{r.doc.place}, latest)
 	if err != nil {
 		r.doc.miss("the census failed: " + cli.Line(err))
 	}

@@ -39,8 +39,8 @@ type TableHistory struct {
 	Schema  []historyEvent   `json:"schema_changes"`
 	Tablets []*tabletHistory `json:"tablets"`
 
-	firstUnknown bool   // a tablet's first operation is not known
-	began        string // the first moment of the last tablet
+	firstUnknown bool    // a tablet's first operation is not known
+	whole        *Moment // the earliest one from which a tablet is exact without history having been removed
 }
 
 type tabletHistory struct {
@@ -119,8 +119,8 @@ func HistoryOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables
 	findings []region.Finding, err error) {
 	findings, err = listJoined(ctx, "history", places, o, func(v []string) { tables = addToHistory(tables, v) })
 	for _, t := range tables {
-		if t.Exact == nil {
-			t.Exact = t.First
+		if t.Exact == nil && t.First != nil {
+			t.Exact = t.whole
 		}
 	}
 	return tables, findings, err
@@ -163,10 +163,6 @@ func (t *TableHistory) take(e historyEvent) {
 	}
 	switch e.Event {
 	case "first":
-		t.began = ""
-		if e.At != nil {
-			t.began = e.At.Hybrid
-		}
 		switch {
 		case e.At == nil && strings.HasPrefix(e.What, "not known"):
 			t.firstUnknown, t.First = true, nil
@@ -174,8 +170,12 @@ func (t *TableHistory) take(e historyEvent) {
 			t.First = e.At
 		}
 	case "exact":
-		if e.At != nil && e.At.Hybrid != t.began { // otherwise no history of the tablet was removed
+		switch {
+		case e.At == nil:
+		case !strings.HasPrefix(e.What, "the whole"): // history was removed, or is damaged
 			t.Exact = later(t.Exact, e.At)
+		case t.whole == nil || later(t.whole, e.At) == t.whole:
+			t.whole = e.At
 		}
 	case "last":
 		t.Last = later(t.Last, e.At)

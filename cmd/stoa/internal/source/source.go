@@ -124,6 +124,9 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		if !f.Changed(w.Flag) {
 			continue
 		}
+		if cmp.Or(w.Value, w.Given) == "" {
+			return o, cli.WrongUse("--%s is empty: leave it out, or give a value", w.Flag)
+		}
 		if opts == nil {
 			opts = map[string]string{}
 		}

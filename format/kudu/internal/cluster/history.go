@@ -3,9 +3,11 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
@@ -30,12 +32,16 @@ type HistoryLine struct {
 }
 
 // History returns the known events of the tables that a target names; for each tablet, those of the replica that is
-// read.
+// read. Operations that only logs have count if a snapshot at ro.Until, or at the end of the table, has them.
 func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (
 	out []HistoryLine, err error) {
 	for _, ts := range s.tablesNamed(tg.Table) {
 		if ts[0].ID == meta.SystemCatalogID && tg.Table == "" {
 			continue
+		}
+		ro.Until, err = s.untilOf(ctx, tg, ts, o, ro)
+		if err != nil {
+			return nil, err
 		}
 		for _, tb := range ts {
 			if tg.Table != "" && tg.Table != tb.ID && tg.Table != s.NameOf(ts) && tg.Table != tb.TableID ||
@@ -66,6 +72,23 @@ func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOp
 		}
 	}
 	return out, ctx.Err()
+}
+
+// untilOf returns the hybrid time of the snapshot of a table to which ro.Until and ro.End refer.
+func (s *Servers) untilOf(ctx context.Context, tg format.Target, ts []*table.Tablet, o format.OpenOptions,
+	ro table.Options) (uint64, error) {
+	if ro.End == "" {
+		return ro.Until, nil
+	}
+	t, err := table.New(tg.Tree, ts, o, ro)
+	if err != nil {
+		return 0, err
+	}
+	at, err := endOf(ctx, t, ro.End)
+	if errors.Is(err, fault.Unsupported) {
+		return 1, nil // it cannot be read, so no operation is applied
+	}
+	return at, err
 }
 
 // readUndo reads the deltas from which the earlier states of a tablet follow, reports those that are damaged, and moves
@@ -106,7 +129,7 @@ func eventsOf(base HistoryLine, tb *table.Tablet, moments table.TabletMoments) (
 	case moments.Exact > 0:
 		add(EventExact, moments.Exact, "history before was removed, or may have been")
 	case moments.First != table.Latest:
-		add(EventExact, moments.First, "the whole history is here")
+		add(EventExact, moments.First+1, "the whole history is here") // before, there is no table
 	}
 	known := uint32(0)
 	if moments.Log != nil {

@@ -13,7 +13,8 @@ import (
 // A snapshot must lie within the time that the directories cover. Before the first operation of a table the result
 // would look like an empty table. After the last operation the latest state is right only if the directories were
 // copied at the time of the snapshot or later, which is certain only if some tablet in them has an operation at least
-// that late. Both kinds of snapshots are refused or, with partial=true, read and reported.
+// that late. Both kinds of snapshots are refused or, with partial=true, read and reported. A moment may be named by a
+// calendar time, so the end is that of a microsecond.
 
 // moment returns an Unsupported error if option at is before the first operation of a table, or after the last
 // operation in the directories; with option partial it returns a finding instead.
@@ -31,9 +32,9 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 		return nil, nil
 	case t.Opts.At <= first && first != table.Latest:
 		why = "is before all of them: there were no rows"
-	case t.Opts.At > last+1:
+	case t.Opts.At > table.Ceil(last+1):
 		newest, err := s.newest(ctx, t)
-		if err != nil || t.Opts.At <= newest+1 {
+		if err != nil || t.Opts.At <= table.Ceil(newest+1) {
 			return nil, err
 		}
 		why = "is after all operations here: later ones are unknown, and the latest state here would be read"
@@ -102,7 +103,7 @@ func (s *Servers) newest(ctx context.Context, t *table.Table) (last uint64, err 
 			if err != nil {
 				return 0, err
 			}
-			if last = max(last, log.LastTime); t.Opts.At <= last+1 {
+			if last = max(last, log.LastTime); t.Opts.At <= table.Ceil(last+1) {
 				return last, nil
 			}
 		}

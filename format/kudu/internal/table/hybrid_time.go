@@ -43,3 +43,6 @@ func TimeText(t uint64) string {
 
 // Calendar is the microsecond of a hybrid time.
 func Calendar(t uint64) time.Time { return time.UnixMicro(int64(t >> hybridShift)).UTC() }
+
+// Ceil is the first hybrid time of a microsecond that is not before t.
+func Ceil(t uint64) uint64 { return (t + 1<<hybridShift - 1) >> hybridShift << hybridShift }

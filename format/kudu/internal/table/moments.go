@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 
 	"stoa/format/kudu/internal/meta"
@@ -43,7 +44,7 @@ func (t *Table) moments(ctx context.Context, tb *Tablet) (l TabletMoments, err e
 		}
 	}
 	if !t.Opts.NoWAL {
-		if l.Log, err = wal.Replay(ctx, tb.FS, tb.Tablet, wal.Nowhere); err != nil {
+		if l.Log, err = wal.Count(ctx, tb.FS, tb.Tablet, wal.Nowhere, cmp.Or(t.Opts.Until, Latest)); err != nil {
 			return l, err
 		}
 		for i := range l.Log.Rows {

@@ -59,6 +59,7 @@ var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Option
 type Options struct {
 	At      uint64 // hybrid time; operations before it are read
 	End     Moment // First or Last: At is determined when the table is opened; else ""
+	Until   uint64 // of a history: operations of the log count if they are before this hybrid time; 0: all
 	NoWAL   bool
 	Tablet  string
 	Partial bool // removed history is a finding and not an error

@@ -188,7 +188,9 @@ func (x *Replayer) write(p *pendingOp) (why string) {
 				fmt.Sprintf("row operation %d of %s: %s", i, p.id, op.failed))
 			continue
 		}
-		x.Out.Ops++
+		if p.time < x.until {
+			x.Out.Ops++
+		}
 		if why := x.row(p, &w, &op, s); why != "" {
 			x.note("kudu.wal.change.lost", p.at, "write_request",
 				fmt.Sprintf("row operation %d of %s: %s", i, p.id, why))

@@ -50,7 +50,7 @@ func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) 
 		bytes += s.Size
 	}
 	if bytes <= QuickBytes {
-		log, err := replay(ctx, f, t, segments, Nowhere)
+		log, err := newReplay(t, Nowhere).replay(ctx, f, segments)
 		if err == nil {
 			log.Findings = slices.DeleteFunc(log.Findings,
 				func(x region.Finding) bool { return x.Code == "kudu.wal.change.lost" })

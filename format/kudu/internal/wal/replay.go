@@ -99,16 +99,22 @@ const maxPending = 256 << 20
 // result has all rows and changes, whatever their time, and is all that is kept in memory; the error is Limit if that
 // is too much.
 func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*Logged, error) {
+	return Count(ctx, f, t, lookup, math.MaxUint64)
+}
+
+// Count is Replay, but Ops are only the operations before the hybrid time until.
+func Count(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup, until uint64) (*Logged, error) {
 	segments, err := f.LogSegments(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
-	return replay(ctx, f, t, segments, lookup)
+	x := newReplay(t, lookup)
+	x.until = until
+	return x.replay(ctx, f, segments)
 }
 
-// replay reads the log of a tablet, which consists of the segments.
-func replay(ctx context.Context, f *fs.FS, t *meta.Tablet, segments []store.Info, lookup KeyLookup) (*Logged, error) {
-	x := newReplay(t, lookup)
+// replay reads the log, which consists of the segments.
+func (x *Replayer) replay(ctx context.Context, f *fs.FS, segments []store.Info) (*Logged, error) {
 	if len(segments) == 0 {
 		x.none(ctx, f)
 		return x.Out, nil
@@ -170,6 +176,7 @@ type Replayer struct {
 	Counts map[string]int // findings by code
 
 	durable map[uint64]int64 // LastDurableDMS by rowset
+	until   uint64           // operations from this hybrid time on do not count in Out.Ops
 
 	schema   *meta.Schema // at this point of the log
 	version  uint32
