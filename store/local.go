@@ -92,6 +92,9 @@ func (s *localSource) ReadAt(ctx context.Context, p []byte, off int64) (int, err
 
 func (Local) Stat(_ context.Context, name string) (Info, error) {
 	st, err := os.Stat(filepath.FromSlash(name))
+	if errors.Is(err, syscall.ENAMETOOLONG) { // so there is no such file: it may be a place with the name of a table
+		return Info{}, errors.Join(err, fs.ErrNotExist)
+	}
 	if err != nil {
 		return Info{}, err
 	}

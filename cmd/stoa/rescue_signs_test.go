@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestRescueWithoutLogs: whether one log is missing or all are, a table that lost its log is not whole, and the number
@@ -94,6 +98,76 @@ func TestInKindSaysWhatVerifySays(t *testing.T) {
 		if got != want || want != 3*len(gone)/max(len(gone), 1) || gone != "" &&
 			!strings.Contains(mended.String(), filepath.Base(gone)[1:]) {
 			t.Errorf("without %q: status %d, %d of verify: %s", gone, got, want, &mended)
+		}
+	}
+}
+
+// TestRescueCountsWhatItApplies: the operations that only logs had are those before the snapshot. The client made 125
+// changes of d_wal after the last flush, and its first operation was flushed.
+func TestRescueCountsWhatItApplies(t *testing.T) {
+	cluster, _ := deadCluster(t)
+	dir := t.TempDir()
+	writeFiles(t, filepath.Join(dir, "in"), cluster)
+	for at, want := range map[string]int64{"first": 0, "last": 125} {
+		r, _ := rescueInto(t, []string{filepath.Join(dir, "in")}, filepath.Join(dir, at), "--at", at, "--partial")
+		for _, tb := range r.Tables {
+			if n := map[bool]int64{true: want}[tb.Table == "d_wal"]; tb.Replayed != n {
+				t.Errorf("at %s, %s: %d operations of the log, want %d", at, tb.Table, tb.Replayed, n)
+			}
+		}
+	}
+}
+
+// TestLongNamesOfTables: Kudu's longest names of tables, of 256 characters, and any beginning with the same characters,
+// become different files, with all rows.
+func TestLongNamesOfTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, ".", map[string][]byte{"in.csv": []byte("k,v\n1,a\n2,b\n"), "in/notes": nil})
+	ends := []string{"a", "b", "/", "é", "中"}
+	for i, end := range ends {
+		for _, n := range []int{200, 230, 256} {
+			name := strings.Repeat([]string{"x", "/", "é", "中", "%"}[i], n-1) + end
+			must(t, "convert", "in.csv", "-o", filepath.Join("in", fmt.Sprint(i, n)), "--to", "kudu-fs", "--opt", "key=k",
+				"--opt", "table="+name)
+			same := strings.Repeat("y", n-1) + end
+			must(t, "convert", "in.csv", "-o", filepath.Join("in", fmt.Sprint("y", i, n)), "--to", "kudu-fs", "--opt",
+				"key=k", "--opt", "table="+same)
+		}
+	}
+	for _, args := range [][]string{{"rescue"}, {"convert", "--all"}, {"rescue", "--file-size", "1MB"}} {
+		out := strings.Join(args, "")
+		var stdout, stderr bytes.Buffer
+		run(context.Background(), append(args, "in", "-o", out), strings.NewReader(""), &stdout, &stderr)
+		files, err := os.ReadDir(out)
+		if err != nil {
+			t.Fatal(err, &stderr)
+		}
+		n := 0
+		for _, f := range files {
+			if strings.HasPrefix(f.Name(), "report.") || strings.HasPrefix(f.Name(), ".") {
+				continue
+			}
+			n++
+			if got := strings.TrimSpace(must(t, "count", filepath.Join(out, f.Name()))); got != "2" {
+				t.Errorf("%s: %s rows in %s", out, got, f.Name())
+			}
+		}
+		if n != 2*3*len(ends) {
+			t.Errorf("%s: %d outputs of %d tables: %.2000s", out, n, 2*3*len(ends), &stderr)
+		}
+	}
+}
+
+// TestEmptyFlags: a flag of a reading option without a value is an error, not no flag.
+func TestEmptyFlags(t *testing.T) {
+	for _, w := range cli.NewOptionFlags() {
+		if w.Value != "" {
+			continue
+		}
+		status := run(context.Background(), []string{"count", "x.parquet", "--" + w.Flag, ""}, strings.NewReader(""),
+			io.Discard, io.Discard)
+		if status != cli.StatusUse {
+			t.Errorf("--%s with nothing: status %d", w.Flag, status)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package convert
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
@@ -166,8 +168,29 @@ func idOf(e format.Entry) string {
 	return ""
 }
 
-// fileName turns a table's name into a file name, with characters that a file name cannot contain written as %XX.
+// maxFileName is the length, in bytes, of the file names of tables: file systems allow 255, and an extension, a number,
+// or the prefix of a temporary file are added to them.
+const maxFileName = 180
+
+// fileName turns a table's name into a file name. Of a long name the beginning is kept, and a checksum tells it from
+// others with the same beginning.
 func fileName(name string) string {
+	whole := escaped(name)
+	if len(whole) <= maxFileName {
+		return whole
+	}
+	sum := sha256.Sum256([]byte(name))
+	for end := range name {
+		part := escaped(name[:end])
+		if len(part) > maxFileName-9-utf8.UTFMax {
+			return fmt.Sprintf("%s-%x", part, sum[:4])
+		}
+	}
+	return fmt.Sprintf("%x", sum[:])
+}
+
+// escaped returns a name with characters that a file name cannot contain written as %XX.
+func escaped(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		switch c := name[i]; {
