@@ -184,7 +184,7 @@ func (r *roots) read(ctx context.Context, name string) (*rootSet, error) {
 		return nil, errors.Join(err, bad("the file is shorter than it was"))
 	}
 	set := &rootSet{file: file}
-	for _, line := range strings.Split(string(b), "\n") {
+	for _, line := range strings.Split(strings.TrimPrefix(string(b), "\ufeff"), "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue

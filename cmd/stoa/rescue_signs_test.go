@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,8 +129,8 @@ func TestLongNamesOfTables(t *testing.T) {
 	for i, end := range ends {
 		for _, n := range []int{200, 230, 256} {
 			name := strings.Repeat([]string{"x", "/", "é", "中", "%"}[i], n-1) + end
-			must(t, "convert", "in.csv", "-o", filepath.Join("in", fmt.Sprint(i, n)), "--to", "kudu-fs", "--opt", "key=k",
-				"--opt", "table="+name)
+			must(t, "convert", "in.csv", "-o", filepath.Join("in", fmt.Sprint(i, n)), "--to", "kudu-fs", "--opt",
+				"key=k", "--opt", "table="+name)
 			same := strings.Repeat("y", n-1) + end
 			must(t, "convert", "in.csv", "-o", filepath.Join("in", fmt.Sprint("y", i, n)), "--to", "kudu-fs", "--opt",
 				"key=k", "--opt", "table="+same)
@@ -169,5 +171,64 @@ func TestEmptyFlags(t *testing.T) {
 		if status != cli.StatusUse {
 			t.Errorf("--%s with nothing: status %d", w.Flag, status)
 		}
+	}
+}
+
+// TestRescueListsLinkedDisks: the sources of a place whose directories are links to disks, and one link around again,
+// are the files of the disks, with the same sizes and checksums.
+func TestRescueListsLinkedDisks(t *testing.T) {
+	cluster, _ := deadCluster(t)
+	t.Chdir(t.TempDir())
+	writeFiles(t, "disks", cluster)
+	if err := os.Mkdir("place", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"m": "../disks/master", "t": "../disks/tserver", "z": "..", "no": "gone"} {
+		if err := os.Symlink(to, filepath.Join("place", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums := func(place, out string) (n, size int64, all []string) {
+		run(context.Background(), []string{"rescue", place, "-o", out}, strings.NewReader(""), io.Discard, io.Discard)
+		var r rescued
+		if b, err := os.ReadFile(filepath.Join(out, "report.json")); err != nil || json.Unmarshal(b, &r) != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Sources {
+			if s.Checksum != "" {
+				n, size, all = n+1, size+s.Bytes, append(all, s.Checksum)
+			}
+		}
+		slices.Sort(all)
+		return n, size, all
+	}
+	n, size, want := sums("disks", "a")
+	if m, length, got := sums("place", "b"); n == 0 || m != n || length != size || !slices.Equal(got, want) {
+		t.Errorf("%d files of %d bytes, %d of %d without links", m, length, n, size)
+	}
+}
+
+// TestMasterAlone: ls and the verbs that read a table end with the same status for a master without tablet servers, and
+// a mark of the byte order before the first place of a list changes nothing.
+func TestMasterAlone(t *testing.T) {
+	cluster, _ := deadCluster(t)
+	t.Chdir(t.TempDir())
+	writeFiles(t, "", cluster)
+	writeFiles(t, "", map[string][]byte{"bom": []byte("\ufeffmaster\r\ntserver\r\n"),
+		"list": []byte("master\ntserver")})
+	of := func(args ...string) (int, string) {
+		var out bytes.Buffer
+		status := run(context.Background(), args, strings.NewReader(""), &out, io.Discard)
+		return status, out.String()
+	}
+	want, _ := of("ls", "master")
+	for _, verb := range []string{"count", "head", "schema"} {
+		if got, _ := of(verb, "master"); got != want || want == 0 {
+			t.Errorf("%s: status %d, %d of ls", verb, got, want)
+		}
+	}
+	_, plain := of("ls", "@list")
+	if status, marked := of("ls", "@bom"); status != 0 || strings.ReplaceAll(marked, "@bom", "@list") != plain {
+		t.Errorf("status %d: %s", status, marked)
 	}
 }

@@ -246,7 +246,8 @@ func hasList(f *format.Format, name string) bool {
 	return false
 }
 
-// sources lists every file of the roots, with its size and checksum. Files that cannot be read are reported.
+// sources lists every file of the roots, and of what symbolic links in them lead to, with its size and checksum. Files
+// that cannot be read are reported.
 func (r *rescue) sources(ctx context.Context) error {
 	roots := r.roots
 	if len(roots) == 1 {
@@ -254,19 +255,38 @@ func (r *rescue) sources(ctx context.Context) error {
 			roots = set
 		}
 	}
+	var seen []string
+	for _, root := range roots {
+		behind(root, &seen)
+	}
+	for len(roots) > 0 {
+		links, err := r.sourcesOf(ctx, roots, &seen)
+		if err != nil {
+			return err
+		}
+		roots = links
+	}
+	return nil
+}
+
+// sourcesOf lists the files of roots. It returns the links that lead elsewhere.
+func (r *rescue) sourcesOf(ctx context.Context, roots []string, seen *[]string) (links []string, err error) {
 	places := r.a.Sealed(roots)
 	files, err := places.Walk(ctx)
 	if err != nil {
 		r.doc.miss("not all of the files can be listed: " + err.Error())
-		return nil
+		return nil, nil
 	}
 	for i := range files {
 		f := &files[i]
 		d := sourceDoc{File: f.Label(roots), Kind: f.Kind, Bytes: f.Size, Link: f.Link}
+		if f.Kind == seal.Link && behind(filepath.Join(roots[f.Root], f.Name), seen) {
+			links = append(links, filepath.Join(roots[f.Root], f.Name))
+		}
 		if f.Kind == seal.Regular {
 			d.Checksum, err = places.Digest(ctx, f)
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return nil, ctx.Err()
 			}
 			if err != nil {
 				d.Problem = err.Error()
@@ -275,7 +295,26 @@ func (r *rescue) sources(ctx context.Context) error {
 		}
 		r.doc.Sources = append(r.doc.Sources, d)
 	}
-	return nil
+	return links, nil
+}
+
+// behind reports whether a name leads to a place on this machine that is not in, nor around, those that were seen. It
+// adds the place to them.
+func behind(name string, seen *[]string) bool {
+	real, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil || remote.Is(name) {
+		return false
+	}
+	for _, s := range *seen {
+		if strings.HasPrefix(real+"/", s+"/") || strings.HasPrefix(s+"/", real+"/") {
+			return false
+		}
+	}
+	*seen = append(*seen, real)
+	return true
 }
 
 // write writes the reports, and prints one of them.

@@ -172,6 +172,18 @@ func (s *Servers) unknown(tb *table.Tablet) {
 	}
 }
 
+// any reports whether the catalogue lists a table.
+func (c *catalog) any() bool {
+	if c != nil {
+		for _, e := range c.tables {
+			if !e.gone {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // absent returns the tablets of a table that the catalogue lists but here does not contain, in the order of partitions.
 func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEntry) {
 	if c == nil || c.tables[tableID].gone {

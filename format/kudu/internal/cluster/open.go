@@ -42,6 +42,12 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 			}
 		}
 	}
+	if what == "" && len(found) == 0 && len(s.broken) == 0 && s.catalog.any() {
+		err := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
+			"the master's catalogue has tables, but none of their tablets is here")
+		err.Cause = elsewhere{}
+		return nil, err
+	}
 	if s.catalog != nil && len(found) == 0 {
 		for id, e := range s.catalog.tables {
 			if !e.gone && what != "" && (e.name == what || id == what) {
