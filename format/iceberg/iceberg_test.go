@@ -2,10 +2,12 @@ package iceberg_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -447,6 +449,82 @@ func TestNewestMetadataLost(t *testing.T) {
 	defer tab.Close()
 	if n, err := tab.Count(context.Background(), stoa.ScanSpec{}); err != nil || n == 0 {
 		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// TestNewestMetadataLostWithHint: if the newest metadata file of a table that Spark wrote and the hint are lost, the
+// manifest list of its last snapshot shows it: the older rows are not taken for the table, but each file can be named.
+// If nothing is lost but the hint, the table is read.
+func TestNewestMetadataLostWithHint(t *testing.T) {
+	for _, name := range []string{"spark-v1", "spark-v23"} {
+		for _, hint := range []string{"gone", "", "?"} {
+			lostWithHint(t, name, hint)
+		}
+	}
+}
+
+func lostWithHint(t *testing.T, name, hint string) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/"+name)); err != nil {
+		t.Fatal(err)
+	}
+	metadata := filepath.Join(dir, "metadata")
+	all, _ := filepath.Glob(filepath.Join(metadata, "v*.metadata.json"))
+	if len(all) != 1 {
+		t.Fatal(all)
+	}
+	named := filepath.Join(metadata, "version-hint.text")
+	if err := os.WriteFile(named, []byte(hint), 0o644); err == nil && hint == "gone" {
+		os.Remove(named)
+	}
+	o := stoa.OpenOptions{Formats: append([]format.Format{iceberg.Format}, stoa.Formats...)}
+	rows := func(of string) (int64, error) {
+		tab, err := stoa.Open(context.Background(), of, o)
+		if err != nil {
+			return 0, err
+		}
+		defer tab.Close()
+		return tab.Count(context.Background(), stoa.ScanSpec{})
+	}
+	whole, err := rows(dir)
+	if err != nil || whole == 0 {
+		t.Fatalf("%s, hint %q: %d rows, %v", name, hint, whole, err)
+	}
+	b, err := os.ReadFile(all[0])
+	var table map[string]any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber() // ids have more digits than a float64
+	if err = cmp.Or(err, d.Decode(&table)); err != nil {
+		t.Fatal(err)
+	}
+	snapshots := table["snapshots"].([]any)
+	last := snapshots[len(snapshots)-1].(map[string]any)
+	list := filepath.Join(metadata, path.Base(last["manifest-list"].(string)))
+	table["snapshots"], table["current-snapshot-id"] = snapshots[:len(snapshots)-1], last["parent-snapshot-id"]
+	delete(table, "refs")
+	if n, ok := table["last-sequence-number"].(json.Number); ok {
+		last, _ := n.Int64()
+		table["last-sequence-number"] = last - 1
+	}
+	older := filepath.Join(metadata, "v2.metadata.json")
+	if b, err = json.Marshal(table); err == nil {
+		err = errors.Join(os.WriteFile(older, b, 0o644), os.Remove(all[0]))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = rows(dir); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), filepath.Base(list)) {
+		t.Errorf("%s, hint %q: %v, want the list of the last snapshot named", name, hint, err)
+	}
+	// the lists of some older snapshots are not among the files that were kept of Spark's
+	if _, err := rows(older); err != nil && strings.Contains(err.Error(), filepath.Base(list)) {
+		t.Errorf("%s, hint %q: the older metadata by name: %v", name, hint, err)
+	}
+	if err := os.Remove(list); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = rows(dir); err != nil && strings.Contains(err.Error(), "written last") {
+		t.Errorf("%s, hint %q: without the list: %v", name, hint, err)
 	}
 }
 

@@ -231,7 +231,33 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 	case p.table.Location == "":
 		return nil, fault.Corruptf(at, "location", "the table's location is missing")
 	}
-	return p, nil
+	return p, p.checkNewest(ctx, tg.Name)
+}
+
+// checkNewest returns an error of class Corrupt if the file was only found as the newest of a table without a
+// catalogue whose hint cannot be read, and the manifest list of a later snapshot is beside it: newer metadata are
+// lost.
+func (p *tableFiles) checkNewest(ctx context.Context, named string) error {
+	dir := path.Join(p.dir, metadataDir)
+	if p.file == named || path.Base(p.file)[0] != 'v' || hintedFile(ctx, p.tree, dir, nil) != "" {
+		return nil
+	}
+	for info, err := range p.tree.List(ctx, dir) {
+		if err != nil {
+			return err
+		}
+		rest, is := strings.CutPrefix(path.Base(info.Name), "snap-")
+		id, _, _ := strings.Cut(rest, "-")
+		n, err := strconv.ParseInt(id, 10, 64)
+		if !is || err != nil || p.table.Snapshot(n) != nil ||
+			!p.table.Precedes(ctx, p.tree, info.Name, format.Limits{}.WithDefaults().Metadata) {
+			continue // snapshots that expired, or were never committed, leave such files as well
+		}
+		return fault.Corruptf(fault.Span{Object: info.Name}, "", "it lists a snapshot that follows those of %s, the "+
+			"newest metadata found, and %s is missing or damaged: what was written last is not in them; each can be "+
+			"named and read", path.Base(p.file), hintFile)
+	}
+	return ctx.Err()
 }
 
 // name maps an address in the metadata to a name in the tree: addresses below the table's location are below the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"stoa/fault"
@@ -340,6 +342,21 @@ func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (ou
 		return nil
 	})
 	return out, err
+}
+
+// Precedes reports whether the table's metadata are older than a manifest list. Sequence numbers only grow. Lists of
+// version 1 have none, but have manifests that the current snapshot added only if they are newer.
+func (t *Table) Precedes(ctx context.Context, tree store.Tree, list string, most int64) bool {
+	f, err := avro.Open(ctx, tree, list, most)
+	if err != nil {
+		return false
+	}
+	if n, err := strconv.ParseInt(string(f.Meta["sequence-number"]), 10, 64); err == nil {
+		return n > t.LastSequence
+	}
+	manifests, err := ReadList(ctx, tree, list, most)
+	return err == nil && t.CurrentSnapshot != nil && slices.ContainsFunc(manifests,
+		func(m Manifest) bool { return m.Snapshot == *t.CurrentSnapshot })
 }
 
 // ReadManifest reads a manifest: its live entries, and those that it marks as deleted.
