@@ -60,6 +60,8 @@ type Writer struct {
 	named   *arrow.Schema        // written in place of schema, which has names that are not UTF-8; else nil
 	uri     string
 	altered *altered.Counts
+	rows    int64 // written
+	paused  pauseMark
 	failed  error
 	done    bool
 }
@@ -203,6 +205,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		defer b.Release()
 	}
 	w.altered.Add(b)
+	w.rows += b.NumRows()
 	if w.proof == nil {
 		w.failed = w.w.Write(ctx, b)
 	} else {

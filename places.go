@@ -52,6 +52,10 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", glob.MaxDepth))
 		return nil
 	}
+	if err := glob.Unfinished(p.ctx, tree, name); err != nil {
+		p.leave(name, err)
+		return nil
+	}
 	var names []string
 	for info, err := range tree.List(p.ctx, name) {
 		if !info.Dir {

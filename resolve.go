@@ -163,6 +163,9 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	var out []found
 	var below, names []string
 	var left []leftOut
+	if err := glob.Unfinished(ctx, tg.Tree, tg.Name); err != nil {
+		return nil, err
+	}
 	entries := share.EntriesOf(ctx, tg.Tree, tg.Name, o.Share, glob.Ignored)
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil && info.Name == "" {

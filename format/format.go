@@ -451,6 +451,15 @@ type Task struct {
 	By     string
 }
 
+// Pauser is an optional interface of a Writer of many files: another process can go on with what this one has written.
+type Pauser interface {
+	// Pause ends the files begun, and returns what Resume of another writer needs to know about those since the last
+	// Pause: JSON.
+	Pause(ctx context.Context) ([]byte, error)
+	// Resume takes over the files of a Pause. They are in the sink already.
+	Resume(state []byte) error
+}
+
 // Narrower is an optional interface of a Reader. Rows of g outside of the result certainly fail e; the filter decides
 // about those within it. Both --where and get use it.
 type Narrower interface {

@@ -44,6 +44,18 @@ func (s Sum) Plus(o Sum) Sum {
 		partial: s.partial || o.partial}
 }
 
+// Since returns the sum of the rows that were added to s since it was o.
+func (s Sum) Since(o Sum) Sum {
+	out := Sum{Rows: s.Rows - o.Rows, Row: [2]uint64{s.Row[0] - o.Row[0], s.Row[1] - o.Row[1]}, partial: s.partial}
+	for i, c := range s.Columns {
+		if i < len(o.Columns) {
+			c.Nulls, c.Hash = c.Nulls-o.Columns[i].Nulls, c.Hash-o.Columns[i].Hash
+		}
+		out.Columns = append(out.Columns, c)
+	}
+	return out
+}
+
 // Parse returns the sum of the given number of rows with a checksum as written by String, without columns.
 func Parse(rows int64, checksum string) (Sum, error) {
 	s := Sum{Rows: rows}
@@ -196,4 +208,17 @@ func sized(b []uint64, n int) []uint64 {
 		return make([]uint64, n)
 	}
 	return b[:n]
+}
+
+// AddSum adds the rows of another sum of the same plan. It reports whether the sum is one of it.
+func (s *Summer) AddSum(o Sum) bool {
+	if len(o.Columns) != len(s.sum.Columns) {
+		return false
+	}
+	s.sum.Rows, s.sum.Row = s.sum.Rows+o.Rows, [2]uint64{s.sum.Row[0] + o.Row[0], s.sum.Row[1] + o.Row[1]}
+	for i, c := range o.Columns {
+		s.sum.Columns[i].Nulls += c.Nulls
+		s.sum.Columns[i].Hash += c.Hash
+	}
+	return true
 }

@@ -79,6 +79,17 @@ func (f *Fitter) note(name string, field int, c arrow.Array) (some bool) {
 	return some
 }
 
+// Replaced returns how many cells were changed.
+func (f *Fitter) Replaced() (n int64) {
+	for _, o := range f.invalid {
+		n += o.cells
+	}
+	return n
+}
+
+// Skip counts rows that another Fitter has made valid, before those that come.
+func (f *Fitter) Skip(rows int64) { f.rows += rows }
+
 // Findings reports what the output contains in changed form.
 func (f *Fitter) Findings() (out []region.Finding) {
 	for _, o := range f.invalid {

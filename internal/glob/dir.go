@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 
+	"stoa/fault"
 	"stoa/store"
 )
 
@@ -23,6 +24,18 @@ func DotDot(tree store.Tree, name string) string {
 func Ignored(name string) bool {
 	base := path.Base(name)
 	return base[0] == '.' || base[0] == '_'
+}
+
+// RecordsDir is a directory in that of a table which is being written: it says what an earlier run has finished.
+const RecordsDir = "_stoa"
+
+// Unfinished returns an error for a directory in which a table is being written.
+func Unfinished(ctx context.Context, tree store.Tree, dir string) error {
+	if info, err := tree.Stat(ctx, path.Join(dir, RecordsDir)); err != nil || !info.Dir {
+		return nil
+	}
+	return fault.Unsupportedf(fault.Span{Object: dir}, "", "a table is being written there, or its writing was "+
+		"interrupted: convert --resume goes on with it")
 }
 
 // HoldsFile reports whether there is a file in or below a directory, except those that begin with . or _. A directory

@@ -65,6 +65,7 @@ type Writer struct {
 	open         map[string]*openFile
 	recent       []string
 	files        []File
+	paused       int // files of earlier pauses
 	sum          format.Summary
 	changedTypes []string
 }

@@ -194,20 +194,39 @@ func (t *withFile) Stat(ctx context.Context, name string) (store.Info, error) {
 	if t.is(name) {
 		return t.memory().Stat(ctx, t.name)
 	}
-	return t.Tree.Stat(ctx, name)
+	info, err := t.Tree.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) { // the file's may be the first in its directory
+		if own, e := t.memory().Stat(ctx, path.Clean(filepath.ToSlash(name))); e == nil {
+			return own, nil
+		}
+	}
+	return info, err
 }
 
 func (t *withFile) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
+		seen := map[string]bool{}
 		for info, err := range t.Tree.List(ctx, dir) {
+			if errors.Is(err, fs.ErrNotExist) && t.has(ctx, dir) {
+				break
+			}
+			seen[path.Base(info.Name)] = true
 			if !yield(info, err) {
 				return
 			}
 		}
-		if path.Clean(filepath.ToSlash(dir)) == path.Dir(t.name) {
-			yield(t.Stat(ctx, t.name))
+		for info, err := range t.memory().List(ctx, path.Clean(filepath.ToSlash(dir))) {
+			if err == nil && !seen[path.Base(info.Name)] && !yield(info, nil) {
+				return
+			}
 		}
 	}
+}
+
+// has reports whether the file lies in a directory, at any depth.
+func (t *withFile) has(ctx context.Context, dir string) bool {
+	info, err := t.memory().Stat(ctx, path.Clean(filepath.ToSlash(dir)))
+	return err == nil && info.Dir
 }
 
 func (t *withFile) Irregular(ctx context.Context, dir string) iter.Seq[store.Irregular] {

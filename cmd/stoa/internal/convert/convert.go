@@ -146,7 +146,11 @@ those that failed, with the reason; during the run there is also a line per tabl
 --resume skips what is done, unless the output is missing or has changed, or a file of the source has
 another size or time. With --file-size each table is a directory of files, each within a tablet and in the
 order of its keys; --resume then continues after the last file. At the end there is a line per table: the
-rows and a checksum of the values that were read and read back, or why there is no output.`
+rows and a checksum of the values that were read and read back, or why there is no output.
+
+A new table of Iceberg or Delta that is larger than one of its files is built in OUT.unfinished, or at its
+address, where its files are no table before the last one. If the run is interrupted, --resume goes on after
+the last files that were complete.`
 
 func ConvertCmd(a *cli.App) *cobra.Command {
 	var c conversion
@@ -170,8 +174,8 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 			if all.all {
 				return c.runAll(cmd, a, args, all)
 			}
-			if all.resume {
-				return cli.WrongUse("--resume goes with --all")
+			if c.goOn = all.resume; c.goOn && !isLake(c.to) {
+				return cli.WrongUse("--resume goes with --all, and with --to iceberg or delta")
 			}
 			if c.fileSize != "" {
 				return cli.WrongUse("--file-size goes with --all")
@@ -301,18 +305,16 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return err
 	}
 	wo.Rows = c.expected(ctx, t, spec)
-	var w output.RowWriter
 	if c.all {
 		c.watch(sc)
-		w, err = c.createOne(ctx, a, t, sc, wo)
-	} else {
-		w, err = c.createOnly(ctx, a, sc, wo)
 	}
+	w, rows, before, err := c.begin(ctx, a, t, sc, spec, wo)
 	if err != nil {
 		return err
 	}
 	p := a.Progress(ctx, t, wo.Rows, c.label)
-	err = reading.CopyRows(ctx, c.summed(p.Count(t.Scan(ctx, spec))), w)
+	p.Rows.Add(before)
+	err = reading.CopyRows(ctx, c.summed(p.Count(rows)), w)
 	if err == nil && c.salvage {
 		err = c.account(ctx, a, t, spec, p.Rows.Load())
 	}
@@ -329,6 +331,24 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return errors.Join(err, w.Abort(ctx))
 	}
 	return c.written(ctx, a, s, p.Rows.Load(), began)
+}
+
+// begin begins the output, and returns the rows that are to be written to it: all, or those after the rows, before of
+// them, that an earlier run has written.
+func (c *conversion) begin(ctx context.Context, a *cli.App, t *stoa.Table, sc *arrow.Schema, spec stoa.ScanSpec,
+	wo stoa.CreateOptions) (w output.RowWriter, rows cli.Batches, before int64, err error) {
+	long, err := c.long(ctx, a, t, spec, wo)
+	switch {
+	case err != nil:
+	case long != nil:
+		c.sc, c.partitions = sc, nil
+		return long, long.Rows(ctx), long.Before(), nil
+	case c.all:
+		w, err = c.createOne(ctx, a, t, sc, wo)
+	default:
+		w, err = c.createOnly(ctx, a, sc, wo)
+	}
+	return w, t.Scan(ctx, spec), 0, err
 }
 
 // written reports what was written, and registers it.

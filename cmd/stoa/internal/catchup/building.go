@@ -1,0 +1,361 @@
+package catchup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa/internal/glob"
+	"stoa/store"
+	"stoa/store/remote"
+)
+
+// Building is the sink of a new table of Iceberg or Delta whose writer may be killed and resumed: data files appear
+// when they are complete, those that make them a table at the commit. A local table is built beside its directory.
+type Building struct {
+	adding
+	out     string   // the local directory that the table gets; "": it is at an address
+	lock    *os.File // of the local directory in which it is built
+	held    []*heldFile
+	kept    map[string]bool // files of earlier runs
+	records int             // the number of the last one
+	fresh   []object        // that have appeared since then
+	bytes   int64           // written
+}
+
+// heldFile is a file that makes other files a table.
+type heldFile struct {
+	bytes.Buffer
+	name string
+}
+
+func (*heldFile) Close() error { return nil }
+
+// object is a file of a record.
+type object struct {
+	Name  string `json:"name"`
+	Size  int64  `json:"size"`
+	Stamp string `json:"stamp"`
+}
+
+// record says what an earlier run has written.
+type record struct {
+	Of      string          `json:"of"` // what the files depend on
+	Objects []object        `json:"objects"`
+	State   json.RawMessage `json:"state"`
+}
+
+const (
+	recordsDir = glob.RecordsDir
+	unfinished = ".unfinished"
+)
+
+// Build returns the sink of a table in a directory; nil if there is something that is no unfinished table.
+func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Building, error) {
+	b := &Building{kept: map[string]bool{}}
+	name = strings.TrimRight(name, "/")
+	if !remote.Is(name) {
+		b.out = name
+		if list, err := os.ReadDir(name); len(list) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		name += unfinished
+		if err := b.acquire(name); err != nil {
+			return nil, err
+		}
+	}
+	home, err := At(ctx, t, name, single)
+	if err != nil {
+		return nil, err
+	}
+	b.home = home
+	if b.out != "" {
+		return b, nil
+	}
+	if kinds, err := home.Kinds(ctx); len(kinds) > 0 || err != nil {
+		return nil, err
+	}
+	held, err := b.Held(ctx)
+	for _, err := range home.tree.List(ctx, home.name("")) {
+		if !errors.Is(err, fs.ErrNotExist) && !held {
+			return nil, err
+		}
+		break
+	}
+	return b, err
+}
+
+// acquire makes the local directory, and keeps other runs out.
+func (b *Building) acquire(dir string) (err error) {
+	if err = os.MkdirAll(dir, 0o777); err == nil {
+		b.lock, err = os.Open(dir)
+	}
+	if err == nil && !store.TryLock(b.lock) {
+		err = fmt.Errorf("%s: another run is writing there", dir)
+	}
+	return err
+}
+
+// name returns the name of a file of the directory in its tree.
+func (h Home) name(rel string) string { return path.Join(filepath.ToSlash(h.dir), rel) }
+
+// Held reports whether an earlier run has left records.
+func (b *Building) Held(ctx context.Context) (bool, error) {
+	names, err := b.recorded(ctx)
+	return len(names) > 0, err
+}
+
+// Bytes returns how many bytes were written to files.
+func (b *Building) Bytes() int64 { return b.bytes }
+
+// Release lets other runs in.
+func (b *Building) Release() {
+	if b.lock != nil {
+		b.lock.Close()
+	}
+}
+
+// Place is where the table is built.
+func (b *Building) Place() string { return remote.Shown(b.home.dir) }
+
+// recorded returns the names of the records, in order.
+func (b *Building) recorded(ctx context.Context) (names []string, err error) {
+	for info, err := range b.home.tree.List(ctx, b.home.name(recordsDir)) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if base := path.Base(info.Name); strings.HasSuffix(base, ".json") {
+			names = append(names, path.Join(recordsDir, base))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Resume returns the states that earlier runs have recorded of the same table. A record whose files are not as they were
+// written is left out: accept, which is called in order, can leave out others.
+func (b *Building) Resume(ctx context.Context, of string, accept func(state []byte) (bool, error)) error {
+	names, err := b.recorded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		r, ok, err := b.read(ctx, name)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Sscanf(path.Base(name), "%d", &b.records)
+		if ok && r.Of == of {
+			if ok, err = accept(r.State); err != nil {
+				return err
+			}
+		}
+		if !ok || r.Of != of {
+			if err := b.home.remove(ctx, name); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, o := range r.Objects {
+			b.kept[o.Name] = true
+		}
+	}
+	return nil
+}
+
+// read reads a record. It is not ok if one of its files is missing or has changed.
+func (b *Building) read(ctx context.Context, name string) (r record, ok bool, err error) {
+	src, err := b.home.tree.Open(ctx, b.home.name(name))
+	if err != nil {
+		return r, false, err
+	}
+	defer src.Close()
+	text := make([]byte, src.Size())
+	if n, err := src.ReadAt(ctx, text, 0); n < len(text) && err != nil && !errors.Is(err, io.EOF) {
+		return r, false, err
+	}
+	if json.Unmarshal(text, &r) != nil {
+		return r, false, nil
+	}
+	for _, o := range r.Objects {
+		info, err := b.home.tree.Stat(ctx, b.home.name(o.Name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return r, false, err
+		}
+		if err != nil || info.Size != o.Size || info.Stamp != o.Stamp {
+			return r, false, nil
+		}
+	}
+	return r, true, nil
+}
+
+// Record records the state in which another run can go on, with the files that have appeared since the last record.
+func (b *Building) Record(ctx context.Context, of string, state []byte) error {
+	b.records++
+	text, err := json.Marshal(record{of, b.fresh, state})
+	if err == nil {
+		err = b.home.replace(ctx, fmt.Sprintf("%s/%08d.json", recordsDir, b.records), text)
+	}
+	b.fresh = nil
+	return err
+}
+
+// Forget leaves the files that have appeared since the last record out of the next one.
+func (b *Building) Forget() { b.fresh = nil }
+
+// Create implements store.Sink.
+func (b *Building) Create(ctx context.Context, name string) (store.Object, error) {
+	dir, base, _ := strings.Cut(name, "/")
+	if dir == "_delta_log" || dir == "metadata" && path.Ext(base) != ".avro" {
+		h := &heldFile{name: name}
+		b.held = append(b.held, h)
+		return h, nil
+	}
+	o, err := b.adding.Create(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &appearing{o, b, ctx, name}, nil
+}
+
+// appearing is a file that appears when it is closed.
+type appearing struct {
+	store.Object
+	b    *Building
+	ctx  context.Context
+	name string
+}
+
+func (o *appearing) Write(p []byte) (int, error) {
+	n, err := o.Object.Write(p)
+	o.b.bytes += int64(n)
+	return n, err
+}
+
+func (o *appearing) Close() error {
+	err := o.Object.Close()
+	if err == nil {
+		err = o.b.adding.Commit(o.ctx)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := o.b.home.tree.Stat(o.ctx, o.b.home.name(o.name))
+	o.b.fresh = append(o.b.fresh, object{o.name, info.Size, info.Stamp})
+	return err
+}
+
+// Peek implements store.Peeker.
+func (b *Building) Peek() (store.Tree, string) {
+	home := b.home
+	for _, h := range b.held {
+		home.tree = home.with(h.name, h.Bytes())
+	}
+	return home.tree, home.name("")
+}
+
+// Commit makes the files a table.
+func (b *Building) Commit(ctx context.Context) error {
+	for _, h := range b.held {
+		write := b.home.commit
+		if b.out != "" || path.Ext(h.name) != ".json" { // a local table appears with its directory
+			write = b.home.replace
+		}
+		if err := write(ctx, h.name, h.Bytes()); err != nil {
+			return err
+		}
+	}
+	err := b.sweep(ctx) // not before: another run may have been faster, whose files these are
+	b.keep()
+	names, listErr := b.recorded(ctx)
+	err = errors.Join(err, listErr)
+	for _, name := range names {
+		err = errors.Join(err, b.home.remove(ctx, name))
+	}
+	if b.out == "" || err != nil {
+		return err
+	}
+	defer b.Release()
+	if err := b.home.remove(ctx, recordsDir); err != nil {
+		return err
+	}
+	_ = os.Remove(b.out) // it is empty, if it is there
+	return os.Rename(b.home.dir, b.out)
+}
+
+// sweep removes what killed runs have left: files in none of the records.
+func (b *Building) sweep(ctx context.Context) error {
+	made := map[string]bool{}
+	for _, name := range b.done {
+		made[name] = true
+	}
+	for _, h := range b.held {
+		made[h.name] = true
+	}
+	return b.sweepDir(ctx, "", made)
+}
+
+func (b *Building) sweepDir(ctx context.Context, dir string, made map[string]bool) error {
+	var infos []store.Info
+	for info, err := range b.home.tree.List(ctx, b.home.name(dir)) {
+		if err != nil {
+			return err
+		}
+		infos = append(infos, info)
+	}
+	for _, info := range infos {
+		rel := path.Join(dir, path.Base(info.Name))
+		var err error
+		switch {
+		case rel == recordsDir || b.kept[rel] || made[rel]:
+		case info.Dir:
+			err = b.sweepDir(ctx, rel, made)
+		default:
+			err = b.home.remove(ctx, rel)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Abort removes the files, unless an earlier state is recorded from which another run can go on.
+func (b *Building) Abort(ctx context.Context) error {
+	defer b.Release()
+	if held, err := b.Held(ctx); held || err != nil {
+		for _, f := range b.made {
+			err = errors.Join(err, f.sink.Abort(ctx))
+		}
+		b.keep()
+		return err
+	}
+	return b.Discard(ctx)
+}
+
+// Discard removes everything.
+func (b *Building) Discard(ctx context.Context) error {
+	if b.out != "" {
+		return errors.Join(b.adding.Abort(ctx), os.RemoveAll(b.home.dir))
+	}
+	names, err := b.recorded(ctx)
+	for name := range b.kept {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		err = errors.Join(err, b.home.remove(ctx, name))
+	}
+	return errors.Join(err, b.adding.Abort(ctx))
+}

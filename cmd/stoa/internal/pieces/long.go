@@ -1,0 +1,238 @@
+package pieces
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/catchup"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
+	"stoa/internal/content"
+	"stoa/pred"
+	"stoa/region"
+)
+
+// Long is the writing of one table of Iceberg or Delta in one go, by units as the files of Write, such that a run that
+// was killed can be resumed.
+type Long struct {
+	pieces
+	of     string
+	sink   *catchup.Building
+	w      *stoa.Writer
+	sum    *content.Summer // of the rows; nil: there is none
+	before []taken         // by earlier runs
+	rows   int64           // of these
+	bytes  int64           // in files, as of the last pause
+}
+
+// taken is the part of a unit that was written until a pause.
+type taken struct {
+	Unit  int             `json:"unit"`
+	Rows  int64           `json:"rows"`
+	Last  []pred.Value    `json:"last,omitempty"` // the primary key of the last row
+	End   bool            `json:"end,omitempty"`  // there are no more
+	Sum   *content.Sum    `json:"sum,omitempty"`
+	State json.RawMessage `json:"state"` // of the writer
+}
+
+// Begin begins such a table, or goes on with it. It returns nil for one that is so small that it need not be resumed,
+// and where there is another table already.
+func Begin(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, sum *content.Summer, o Options) (*Long,
+	error) {
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return nil, err
+	}
+	l := &Long{pieces: pieces{Options: o, a: a, t: t, spec: spec, sc: sc}, sum: sum}
+	if err := l.plan(ctx); err != nil { // what cannot be planned is read in one go; other errors recur
+		return nil, ctx.Err()
+	}
+	total := int64(0)
+	for _, u := range l.units {
+		total += u.Bytes
+	}
+	if total <= o.Target {
+		return nil, nil
+	}
+	if l.of, err = sumOfValues(o.Of, l.units); err != nil {
+		return nil, err
+	}
+	l.sink, err = catchup.Build(ctx, a.Remote(), o.Out, a.SingleWriter)
+	if l.sink == nil || err != nil {
+		return nil, err
+	}
+	if err = l.create(ctx); err != nil {
+		l.sink.Release()
+		return nil, err
+	}
+	return l, nil
+}
+
+// create creates the table, and takes over what earlier runs have recorded.
+func (l *Long) create(ctx context.Context) error {
+	held, err := l.sink.Held(ctx)
+	if err != nil {
+		return err
+	}
+	if held && !l.Resume {
+		return Held(l.sink.Place())
+	}
+	l.Create.Sink = l.sink
+	if l.w, err = stoa.Create(ctx, l.Out, l.sc, l.Create); err != nil {
+		return err
+	}
+	l.done = make([]unitDone, len(l.units))
+	void := map[int]bool{} // units of which a record is missing
+	return l.sink.Resume(ctx, l.of, func(state []byte) (bool, error) {
+		var x taken
+		if json.Unmarshal(state, &x) != nil || x.Unit < 0 || x.Unit >= len(l.units) {
+			return false, nil
+		}
+		u := &l.done[x.Unit]
+		if u.end || void[x.Unit] || !x.End && len(x.Last) != len(l.key) || (l.sum != nil) != (x.Sum != nil) {
+			void[x.Unit] = true
+			return false, nil
+		}
+		if err := l.w.Resume(x.State); err != nil {
+			return false, err
+		}
+		if l.sum != nil {
+			l.sum.AddSum(*x.Sum)
+		}
+		u.last, u.end = x.Last, x.End
+		l.before, l.rows = append(l.before, x), l.rows+x.Rows
+		return true, nil
+	})
+}
+
+// Write writes rows that Rows has returned.
+func (l *Long) Write(ctx context.Context, b arrow.RecordBatch) error { return l.w.Write(ctx, b) }
+
+// Close makes the table visible. What is not what went in is removed, so that no run goes on with it.
+func (l *Long) Close(ctx context.Context) (format.Summary, error) {
+	s, err := l.w.Close(ctx)
+	if wrong := new(stoa.UnprovenError); errors.As(err, &wrong) {
+		err = errors.Join(err, l.sink.Discard(context.WithoutCancel(ctx)))
+	}
+	return s, err
+}
+
+// Abort keeps what another run can go on with, and removes the rest.
+func (l *Long) Abort(ctx context.Context) error { return l.w.Abort(ctx) }
+
+// Before returns how many rows earlier runs have written.
+func (l *Long) Before() int64 { return l.rows }
+
+// Rows reads the rows that earlier runs have not written. The caller writes each batch before it asks for the next one.
+func (l *Long) Rows(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for i := range l.units {
+			if l.done[i].end {
+				continue
+			}
+			u := &longUnit{l: l, n: i}
+			if !u.rows(ctx, yield) {
+				return
+			}
+			if err := u.pause(ctx, true); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// Written reads the rows that earlier runs have written once more, from the source.
+func (l *Long) Written(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for i, d := range l.done {
+			spec := l.spec
+			switch {
+			case d.end:
+			case d.last == nil:
+				continue
+			default:
+				spec.Filter = pred.And(spec.Filter, pred.Not(afterKey(nil, l.sc, l.key, d.last)))
+			}
+			spec.Lost = func(region.Loss) {}
+			for b, err := range l.t.ScanSplit(ctx, l.units[i], spec) {
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// longUnit reads the rest of a unit.
+type longUnit struct {
+	l      *Long
+	n      int
+	rowsIn int64 // since the last pause
+	sum    content.Sum
+	last   []pred.Value
+	lossy  bool // rows were lost: the next run has to report them, too, and so reads the unit again
+}
+
+func (u *longUnit) rows(ctx context.Context, yield func(arrow.RecordBatch, error) bool) bool {
+	l, spec := u.l, u.l.spec
+	if last := l.done[u.n].last; last != nil {
+		spec.Filter = afterKey(spec.Filter, l.sc, l.key, last)
+	}
+	spec.Lost = func(x region.Loss) {
+		u.lossy = true
+		if l.spec.Lost != nil {
+			l.spec.Lost(x)
+		}
+	}
+	if l.sum != nil {
+		u.sum = l.sum.Sum()
+	}
+	for b, err := range l.t.ScanSplit(ctx, l.units[u.n], spec) {
+		if err == nil {
+			u.rowsIn += b.NumRows()
+			u.last = keyOf(b, l.key)
+		}
+		if !yield(b, err) || err != nil {
+			return false
+		}
+		if u.last == nil || l.sink.Bytes()-l.bytes < l.Target {
+			continue
+		}
+		if err := u.pause(ctx, false); err != nil {
+			yield(nil, err)
+			return false
+		}
+	}
+	return true
+}
+
+// pause ends the files, and records them unless rows were lost.
+func (u *longUnit) pause(ctx context.Context, end bool) error {
+	l := u.l
+	state, err := l.w.Pause(ctx)
+	if err != nil {
+		return err
+	}
+	x := taken{Unit: u.n, Rows: u.rowsIn, Last: u.last, End: end, State: state}
+	if l.sum != nil {
+		now := l.sum.Sum()
+		since := now.Since(u.sum)
+		x.Sum, u.sum = &since, now
+	}
+	u.rowsIn, l.bytes = 0, l.sink.Bytes()
+	if u.lossy = u.lossy || state == nil; u.lossy {
+		l.sink.Forget()
+		return nil
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	return l.sink.Record(ctx, l.of, text)
+}

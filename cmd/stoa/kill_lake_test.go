@@ -1,0 +1,156 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa/cmd/stoa/internal/cli"
+)
+
+// recordsIn returns the number of records of an unfinished table.
+func recordsIn(dir string) int {
+	names, _ := filepath.Glob(filepath.Join(dir, "_stoa", "*.json"))
+	return len(names)
+}
+
+// lakeIDs returns the sorted values of the column id, and the number of data files.
+func lakeIDs(t *testing.T, place string) (ids []int) {
+	t.Helper()
+	for line := range strings.Lines(must(t, "cat", place, "-c", "id", "-f", "csv")) {
+		if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			ids = append(ids, n)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// TestKilledLakes kills conversions of one large table into Iceberg and Delta repeatedly: no run starts over, nothing is
+// visible before the end, and then every row is there once, and nothing else. The table's tablets are not divided: what
+// is within one is resumed by its key.
+func TestKilledLakes(t *testing.T) {
+	kills, rows := 12, 200_000
+	if testing.Short() {
+		kills, rows = 2, 40_000
+	}
+	s3, bucket := emptyBucket(t)
+	asS3(t, s3)
+	t.Chdir(t.TempDir())
+	unsortedTablets(t, rows)
+	want := make([]int, rows)
+	for i := range want {
+		want[i] = i
+	}
+	for i, c := range []struct {
+		to, out, unfinished string
+		opts                []string
+	}{
+		{"iceberg", "ice", "ice.unfinished", nil},
+		{"delta", "delta", "delta.unfinished", []string{"--opt", "partition-by=id_bucket"}},
+		{"iceberg,delta", "both", "both.unfinished", nil},
+		{"iceberg", "s3://bucket/ice", filepath.Join(bucket, "ice"), []string{"--partition-by", "bucket(3, id)"}},
+		{"delta", "s3://bucket/delta", filepath.Join(bucket, "delta"), nil},
+	} {
+		if c.to == "delta" {
+			c.opts = nil
+		}
+		args := append([]string{"convert", "fs/tserver", "--to", c.to, "-o", c.out, "--opt", "file-size=100KB", "-q"},
+			c.opts...)
+		killed, seen := 0, 0
+		r := rand.New(rand.NewPCG(25, uint64(i)))
+		for killed < kills {
+			cmd, wait := asCommand(t, args...)
+			args = append(slices.DeleteFunc(args, func(a string) bool { return a == "--resume" }), "--resume")
+			more := recordsIn(c.unfinished) + 1
+			ended := make(chan bool, 1)
+			go func() {
+				_, ok := wait()
+				ended <- ok
+			}()
+			for begun := time.Now(); recordsIn(c.unfinished) < more && time.Since(begun) < time.Minute &&
+				len(ended) == 0; {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+			cmd.Process.Kill()
+			if <-ended {
+				break
+			}
+			killed++
+			if n := recordsIn(c.unfinished); n < seen {
+				t.Errorf("%s, kill %d: %d records, %d before", c.out, killed, n, seen)
+			} else {
+				seen = n
+			}
+			var errs bytes.Buffer
+			if st := run(context.Background(), []string{"count", c.out, "-q"}, nil, &bytes.Buffer{}, &errs); st == 0 {
+				t.Errorf("%s: after a kill it can be read", c.out)
+			}
+		}
+		if killed < kills/2 || seen < 2 {
+			t.Errorf("%s: %d kills, %d records: the test shows little", c.out, killed, seen)
+		}
+		if killed == kills {
+			plain := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--resume" })
+			var errs bytes.Buffer
+			if st := run(context.Background(), plain, nil, &bytes.Buffer{}, &errs); st != cli.StatusUse {
+				t.Errorf("%s, without --resume: status %d, want %d: %s", c.out, st, cli.StatusUse, &errs)
+			}
+			must(t, args...)
+		}
+		t.Logf("%s: %d kills, %d records", c.out, killed, seen)
+		if got := lakeIDs(t, c.out); !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows, want each of %d once", c.out, len(got), rows)
+		}
+		must(t, "verify", c.out, "--deep")
+		if left, _ := filepath.Glob(c.unfinished + "/_stoa*"); len(left) > 0 {
+			t.Errorf("%s: %v is left", c.out, left)
+		}
+	}
+}
+
+// TestChangedLakeFiles: a file that was changed after it was recorded is written again, and so is what was written by a
+// run with other flags.
+func TestChangedLakeFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	unsortedTablets(t, 30_000)
+	args := []string{"convert", "fs/tserver", "--to", "iceberg", "-o", "out", "--opt", "file-size=50KB", "-q"}
+	for i, change := range []func(file string) error{
+		os.Remove,
+		func(file string) error { return os.Truncate(file, 100) },
+		func(file string) error { return os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)) },
+		func(string) error { args = append(args, "--opt", "compression=none"); return nil },
+	} {
+		cmd, wait := asCommand(t, args...)
+		for begun := time.Now(); recordsIn("out.unfinished") < 3 && time.Since(begun) < time.Minute; {
+			time.Sleep(time.Millisecond)
+		}
+		cmd.Process.Kill()
+		wait()
+		files, _ := filepath.Glob("out.unfinished/data/*.parquet")
+		if len(files) < 2 {
+			t.Fatalf("case %d: files %v", i, files)
+		}
+		if err := change(files[0]); err != nil {
+			t.Fatal(err)
+		}
+		must(t, append(args, "--resume")...)
+		if got := lakeIDs(t, "out"); len(got) != 30_000 || len(slices.Compact(got)) != 30_000 {
+			t.Errorf("case %d: %d rows", i, len(got))
+		}
+		must(t, "verify", "out", "--deep")
+		if err := os.RemoveAll("out"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
