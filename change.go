@@ -479,3 +479,23 @@ func (c *Changer) replace(ctx context.Context, keys *alter.Keys, l format.Load, 
 	out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
 	return err
 }
+
+// rowsWith finds the rows of the table whose keys are in k.
+func (c *Changer) rowsWith(ctx context.Context, k *alter.Keys) (out []format.RowsOfFile, err error) {
+	t, err := c.open(ctx, c.change.Positions)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	columns := append([]string{}, c.change.PositionColumns[:]...)
+	for _, name := range k.Columns {
+		columns = append(columns, t.Schema().Field(fieldNamed(t.Schema(), name)).Name)
+	}
+	for b, err := range t.Scan(ctx, ScanSpec{Alloc: c.Alloc, Columns: columns}) {
+		if err != nil {
+			return nil, err
+		}
+		out = k.Find(out, b)
+	}
+	return out, nil
+}

@@ -61,7 +61,7 @@ type Writer struct {
 	uri     string
 	altered *altered.Counts
 	rows    int64 // written
-	paused  pauseMark
+	paused  altered.Mark
 	failed  error
 	done    bool
 }
@@ -212,6 +212,41 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		w.failed = w.proof.addDuring(b, func() error { return w.w.Write(ctx, b) })
 	}
 	return w.failed
+}
+
+// Pause ends the files that were begun, so that another process can go on after them, and returns what its Resume has
+// to be given: JSON, about all that was written since the last Pause; nil if values were changed to fit since then,
+// which another process could not report. Formats with one file a table cannot pause (class Unsupported). The files are
+// no table yet, and remain only in a CreateOptions.Sink that keeps them.
+func (w *Writer) Pause(ctx context.Context) (state []byte, err error) {
+	p, ok := w.w.(format.Pauser)
+	if !ok || w.done || w.failed != nil {
+		return nil, fault.Unsupportedf(fault.Span{Object: w.uri}, "", "this writer cannot pause")
+	}
+	var files []byte
+	if files, w.failed = p.Pause(ctx); w.failed != nil {
+		return nil, w.failed
+	}
+	was := w.paused
+	w.paused = altered.Mark{Rows: w.rows, Changed: w.fit.Replaced() + w.altered.Total(), Sum: w.proof.sum()}
+	return w.paused.Since(was, files, w.proof != nil)
+}
+
+// Resume takes over what another writer of the same table wrote until a Pause, before any rows are written. It is
+// called once for every Pause.
+func (w *Writer) Resume(state []byte) error {
+	p, ok := w.w.(format.Pauser)
+	if !ok || w.rows > w.paused.Rows {
+		return fault.Unsupportedf(fault.Span{Object: w.uri}, "", "this writer cannot resume")
+	}
+	s, err := altered.Resume(state, w.proof.summer())
+	if err != nil {
+		return err
+	}
+	w.rows += s.Rows
+	w.fit.Skip(s.Rows)
+	w.paused = altered.Mark{Rows: w.rows, Sum: w.proof.sum()}
+	return p.Resume(s.Files)
 }
 
 // Close finishes the table and makes it visible. After an error nothing remains of it.

@@ -19,6 +19,7 @@ import (
 	"stoa"
 	"stoa/format"
 	"stoa/format/carbon"
+	"stoa/format/iceberg"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -203,6 +204,27 @@ func ExampleConvert() {
 	})
 	// Output:
 	// 179 rows, checked: true
+}
+
+// Pause lets another process go on with a table of many files: it resumes with the states of all pauses.
+func ExampleWriter_Pause() {
+	inTemp(func(ctx context.Context, dir string) {
+		t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+		defer t.Close()
+		out := store.NewMemory(nil).Sink("lake") // a program that resumes gives a sink that keeps the files
+		w := must(stoa.Create(ctx, "lake", t.Schema(), stoa.CreateOptions{Sink: out, To: "iceberg",
+			Formats: []format.Format{iceberg.Format}}))
+		defer w.Abort(ctx)
+		for b, err := range t.Scan(ctx, stoa.ScanSpec{}) {
+			must(b, err)
+			must(b, w.Write(ctx, b))
+		}
+		var state struct{ Rows int64 }
+		must(0, json.Unmarshal(must(w.Pause(ctx)), &state))
+		fmt.Println("another process can go on after", state.Rows, "rows")
+	})
+	// Output:
+	// another process can go on after 179 rows
 }
 
 // Diff compares the values of two tables, whatever their formats.

@@ -147,6 +147,21 @@ func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names [
 	return names, nil
 }
 
+// summer returns what sums the input; nil for nil.
+func (p *proof) summer() *content.Summer {
+	if p == nil {
+		return nil
+	}
+	return p.in
+}
+
+func (p *proof) sum() (s content.Sum) {
+	if p != nil {
+		s = p.in.Sum()
+	}
+	return s
+}
+
 // add adds a batch that is written to the checksums.
 func (p *proof) add(b arrow.RecordBatch) { p.in.Add(b) }
 

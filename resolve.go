@@ -117,6 +117,9 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	}
 	// its contents may be reported even if not all of them can be read
 	if info.Dir && o.From == "" && (!store.Failing(err) || watched.Denied(err)) {
+		if err := glob.Unfinished(ctx, tg.Tree, tg.Name); err != nil {
+			return nil, err
+		}
 		out, again := resolveDir(ctx, tg, o)
 		if watched.Denied(err) && slices.ContainsFunc(out, func(f found) bool { return f.dir }) {
 			return nil, err // a table in it may be part of a larger one, of which the rest is not to be seen
@@ -163,9 +166,6 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	var out []found
 	var below, names []string
 	var left []leftOut
-	if err := glob.Unfinished(ctx, tg.Tree, tg.Name); err != nil {
-		return nil, err
-	}
 	entries := share.EntriesOf(ctx, tg.Tree, tg.Name, o.Share, glob.Ignored)
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil && info.Name == "" {

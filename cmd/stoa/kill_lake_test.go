@@ -23,7 +23,7 @@ func recordsIn(dir string) int {
 	return len(names)
 }
 
-// lakeIDs returns the sorted values of the column id, and the number of data files.
+// lakeIDs returns the sorted values of the column id.
 func lakeIDs(t *testing.T, place string) (ids []int) {
 	t.Helper()
 	for line := range strings.Lines(must(t, "cat", place, "-c", "id", "-f", "csv")) {
@@ -35,13 +35,13 @@ func lakeIDs(t *testing.T, place string) (ids []int) {
 	return ids
 }
 
-// TestKilledLakes kills conversions of one large table into Iceberg and Delta repeatedly: no run starts over, nothing is
-// visible before the end, and then every row is there once, and nothing else. The table's tablets are not divided: what
-// is within one is resumed by its key.
+// TestKilledLakes kills conversions of one large table into Iceberg and Delta repeatedly: no run starts over, nothing
+// is visible before the end, and then every row is there once, and nothing else. The table's tablets are not divided:
+// what is within one is resumed by its key.
 func TestKilledLakes(t *testing.T) {
-	kills, rows := 12, 200_000
+	kills, rows := 6, 500_000
 	if testing.Short() {
-		kills, rows = 2, 40_000
+		kills, rows = 2, 60_000
 	}
 	s3, bucket := emptyBucket(t)
 	asS3(t, s3)
@@ -81,7 +81,7 @@ func TestKilledLakes(t *testing.T) {
 				len(ended) == 0; {
 				time.Sleep(time.Millisecond)
 			}
-			time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+			time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond)
 			cmd.Process.Kill()
 			if <-ended {
 				break
@@ -97,7 +97,7 @@ func TestKilledLakes(t *testing.T) {
 				t.Errorf("%s: after a kill it can be read", c.out)
 			}
 		}
-		if killed < kills/2 || seen < 2 {
+		if killed < 2 || seen < 2 {
 			t.Errorf("%s: %d kills, %d records: the test shows little", c.out, killed, seen)
 		}
 		if killed == kills {

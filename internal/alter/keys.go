@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/format"
 )
 
 // Keys collects the keys of the rows that are merged into a table.
@@ -130,4 +131,26 @@ func keyText(a arrow.Array, i int) (string, bool) {
 // Named returns the index of the field with the given name, ignoring case; -1 if there is none.
 func Named(sc *arrow.Schema, name string) int {
 	return slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
+}
+
+// Find appends the rows whose keys are in k to those of their files. A batch has the file and the position of each row,
+// and then the key columns.
+func (k *Keys) Find(out []format.RowsOfFile, b arrow.RecordBatch) []format.RowsOfFile {
+	files, rows := b.Column(0).(*array.String), b.Column(1).(*array.Int64)
+	for i := range int(b.NumRows()) {
+		key, ok := k.Key(b, i)
+		hit, has := k.Seen[key]
+		if !ok || !has {
+			continue
+		}
+		if !hit {
+			k.Seen[key] = true
+			k.Found++
+		}
+		if n := len(out); n == 0 || out[n-1].File != files.Value(i) {
+			out = append(out, format.RowsOfFile{File: strings.Clone(files.Value(i))})
+		}
+		out[len(out)-1].Rows = append(out[len(out)-1].Rows, rows.Value(i))
+	}
+	return out
 }

@@ -49,6 +49,14 @@ func (a *Counts) Add(b arrow.RecordBatch) {
 	}
 }
 
+// Total returns how many values were changed.
+func (a *Counts) Total() (n int64) {
+	for _, c := range a.Columns() {
+		n += c.Values
+	}
+	return n
+}
+
 // Columns returns the columns in which at least one value was changed, with the counts.
 func (a *Counts) Columns() (out []format.Altered) {
 	if a == nil {

@@ -79,8 +79,11 @@ func (f *Fitter) note(name string, field int, c arrow.Array) (some bool) {
 	return some
 }
 
-// Replaced returns how many cells were changed.
+// Replaced returns how many cells were changed; 0 for nil.
 func (f *Fitter) Replaced() (n int64) {
+	if f == nil {
+		return 0
+	}
 	for _, o := range f.invalid {
 		n += o.cells
 	}
@@ -88,7 +91,11 @@ func (f *Fitter) Replaced() (n int64) {
 }
 
 // Skip counts rows that another Fitter has made valid, before those that come.
-func (f *Fitter) Skip(rows int64) { f.rows += rows }
+func (f *Fitter) Skip(rows int64) {
+	if f != nil {
+		f.rows += rows
+	}
+}
 
 // Findings reports what the output contains in changed form.
 func (f *Fitter) Findings() (out []region.Finding) {

@@ -144,8 +144,8 @@ func (b *Building) recorded(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// Resume returns the states that earlier runs have recorded of the same table. A record whose files are not as they were
-// written is left out: accept, which is called in order, can leave out others.
+// Resume passes the states that earlier runs have recorded of the same table to accept, in order. A record whose files
+// are not as they were written is left out, and accept can leave out others.
 func (b *Building) Resume(ctx context.Context, of string, accept func(state []byte) (bool, error)) error {
 	names, err := b.recorded(ctx)
 	if err != nil {

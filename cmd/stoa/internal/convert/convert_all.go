@@ -34,7 +34,8 @@ type allFlags struct{ all, resume bool }
 
 func (f *allFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.all, "all", false, "write every table below the PATHs; OUT is a directory")
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on after what an earlier run has finished, with --all or --to iceberg, delta")
+	cmd.Flags().BoolVar(&f.resume, "resume", false,
+		"go on after what an earlier run has finished, with --all or --to iceberg, delta")
 }
 
 // runAll converts every table of the places.
