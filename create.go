@@ -228,7 +228,7 @@ func (w *Writer) Pause(ctx context.Context) (state []byte, err error) {
 		return nil, w.failed
 	}
 	was := w.paused
-	w.paused = altered.Mark{Rows: w.rows, Changed: w.fit.Replaced() + w.altered.Total(), Sum: w.proof.sum()}
+	w.paused = altered.Mark{Rows: w.rows, Changed: w.fit.Replaced() + w.altered.Total(), Sum: w.proof.summer().Sum()}
 	return w.paused.Since(was, files, w.proof != nil)
 }
 
@@ -245,7 +245,7 @@ func (w *Writer) Resume(state []byte) error {
 	}
 	w.rows += s.Rows
 	w.fit.Skip(s.Rows)
-	w.paused = altered.Mark{Rows: w.rows, Sum: w.proof.sum()}
+	w.paused = altered.Mark{Rows: w.rows, Sum: w.proof.summer().Sum()}
 	return p.Resume(s.Files)
 }
 

@@ -155,13 +155,6 @@ func (p *proof) summer() *content.Summer {
 	return p.in
 }
 
-func (p *proof) sum() (s content.Sum) {
-	if p != nil {
-		s = p.in.Sum()
-	}
-	return s
-}
-
 // add adds a batch that is written to the checksums.
 func (p *proof) add(b arrow.RecordBatch) { p.in.Add(b) }
 

@@ -178,8 +178,11 @@ func (c *column) hash(out []uint64, a arrow.Array, from, side int) {
 	}
 }
 
-// Sum returns the sum over all batches so far.
+// Sum returns the sum over all batches so far; of nil, that of nothing.
 func (s *Summer) Sum() Sum {
+	if s == nil {
+		return Sum{}
+	}
 	out := s.sum
 	out.Columns = slices.Clone(out.Columns)
 	return out
