@@ -80,7 +80,7 @@ stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/alter     : std arrow fault format
-stoa/internal/altered   : std arrow format internal/content
+stoa/internal/altered   : std arrow fault format internal/content
 stoa/internal/fit       : std arrow region internal/coerce
 stoa/internal/address   : std fault format region store store/remote
 stoa/internal/workcopy  : std arrow fault format store store/remote
