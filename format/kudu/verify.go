@@ -240,6 +240,9 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 			v.Report("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind,
 				meta.TypeName(x.Typ), x.Rows)
 		}
+		for _, x := range cluster.Nested(v.ctx, f) {
+			v.Emit(x)
+		}
 		if x := cluster.Unclaimed(f, found); x != nil && !known && f.MetaDir != "" {
 			v.Emit(*x)
 		}

@@ -67,6 +67,13 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 	if len(s.All) == 0 && first != nil {
 		return nil, first
 	}
+	for _, f := range s.All {
+		for _, c := range s.All {
+			if c != f && f.UUID != "" && c.UUID == f.UUID {
+				f.Copies = append(f.Copies, c)
+			}
+		}
+	}
 	for _, tb := range s.Tablets {
 		if err := tb.Choose(ctx, false, ro); err != nil {
 			return nil, err

@@ -75,11 +75,30 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 		if err != nil {
 			return out, err
 		}
-		if x := Unclaimed(f, found); x != nil && !slices.Contains(out, *x) {
-			out = append(out, *x)
+		all := Nested(ctx, f)
+		if x := Unclaimed(f, found); x != nil {
+			all = append(all, *x)
+		}
+		for _, x := range all {
+			if !slices.Contains(out, x) {
+				out = append(out, x)
+			}
 		}
 	}
 	return out, nil
+}
+
+// Nested returns findings about directories of servers among a server's block files and below those of its logs, as far
+// as these have been listed.
+func Nested(ctx context.Context, f *fs.FS) (out []region.Finding) {
+	for dir := range f.Strange.Range {
+		if found, err := fs.FindServers(ctx, f.Tree, dir.(string), f.Options); err == nil && len(found) > 0 {
+			out = append(out, codes.Codes.Finding("kudu.block.unclaimed", fault.Span{Object: dir.(string)},
+				dir.(string), "among the server's blocks or logs are directories of another, which are not read: move "+
+					"them, or name them as a place of their own"))
+		}
+	}
+	return out
 }
 
 // UnclaimedOf returns the findings about unclaimed blocks that may be left over from a tablet of the table. If the

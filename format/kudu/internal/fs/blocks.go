@@ -127,7 +127,8 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	}
 }
 
-// walk yields the blocks below a directory at a depth of 0 to 3 in data directory dir. It returns false if yield did.
+// walk yields the blocks below a directory at a depth of 0 to 3 in data directory dir, and notes directories that are
+// not the block manager's. It returns false if yield did.
 func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func(Place, error) bool) bool {
 	for info, err := range f.Tree.List(ctx, at) {
 		name := path.Base(info.Name)
@@ -136,6 +137,8 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 			if !yield(Place{Dir: dir, At: fault.Span{Object: at}}, err) {
 				return false
 			}
+		case info.Dir && depth > 0 && (depth == 3 || !isHexByte(name)):
+			f.odd(at)
 		case depth < 3:
 			if info.Dir && isHexByte(name) && !f.walk(ctx, dir, info.Name, depth+1, yield) {
 				return false

@@ -31,6 +31,9 @@ type FS struct {
 	Findings     []region.Finding
 	Stamps       map[string]string // modification stamps of the superblocks that Tablets read, by tablet id
 
+	Strange *sync.Map // see odd
+	Copies  []*FS     // of the same server
+
 	Tree     store.Tree
 	Options  FSOptions
 	Blocks   map[uint64]Placed // of the log block manager, by id
@@ -56,6 +59,12 @@ func (f *FS) Bound(tree store.Tree) *FS {
 	if f.again == nil {
 		out.found = new(sync.Map)
 	}
+	out.Copies = slices.Clone(f.Copies)
+	for i, c := range f.Copies {
+		again := *c
+		again.Tree, again.Copies = out.Tree, nil
+		out.Copies[i] = &again
+	}
 	return &out
 }
 
@@ -66,13 +75,18 @@ func (f *FS) kept() pbc.Options {
 	return o
 }
 
+func newFS(tree store.Tree, l Layout, o FSOptions) *FS {
+	l.DataDirs = distinct(l.DataDirs)
+	return &FS{Layout: l, Tree: tree, Options: o, Blocks: map[uint64]Placed{}, Strange: new(sync.Map),
+		taken: o.Limits.Memory()}
+}
+
 // OpenFS reads the instances of a server's directories and finds its blocks. Damage is not an error: it is in Findings,
 // and the rest can be read. The error is Unsupported if the directories are encrypted or their block manager is not
 // supported; f then has what was read before. A nil tree is the machine's file system.
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
-	tree = OrLocal(tree)
-	l.DataDirs = distinct(l.DataDirs)
-	f = &FS{Layout: l, Tree: tree, Options: o, Blocks: map[uint64]Placed{}, taken: o.Limits.Memory()}
+	f = newFS(OrLocal(tree), l, o)
+	tree = f.Tree
 	if len(f.Layout.DataDirs) == 0 && f.WALDir != "" {
 		if info, err := tree.Stat(ctx, path.Join(f.WALDir, DataSubdir)); err == nil && info.Dir {
 			f.Layout.DataDirs = []string{f.WALDir} // Kudu's default

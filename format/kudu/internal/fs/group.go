@@ -190,14 +190,19 @@ func (l Layout) distance(dir string) int {
 	return out
 }
 
-// steps returns the number of steps up and down the tree from one directory to another.
+// steps returns twice the number of steps up and down the tree from one directory to another; one more if one is below
+// the other, because a server's directories are rather beside each other.
 func steps(a, b string) int {
 	x, y := strings.Split(path.Clean(a), "/"), strings.Split(path.Clean(b), "/")
 	n := 0
 	for n < min(len(x), len(y)) && x[n] == y[n] {
 		n++
 	}
-	return len(x) + len(y) - 2*n
+	d := 2 * (len(x) + len(y) - 2*n)
+	if d > 0 && n == min(len(x), len(y)) {
+		d++
+	}
+	return d
 }
 
 // nearest returns the index of the layout with the directory nearest to a file; -1 if there are no layouts.

@@ -41,6 +41,10 @@ const (
 	DataSuffix     = ".data"
 )
 
+// RecoverySuffix ends the name of the directory to which Kudu moves a log before it replays it into a new one. If that
+// directory exists, the new log is incomplete.
+const RecoverySuffix = ".recovery"
+
 // Layout has the locations of a server's directories.
 type Layout struct {
 	WALDir   string   // root with wals/; "" if there is none

@@ -37,6 +37,9 @@ func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, erro
 		if err != nil {
 			return out, err
 		}
+		if info.Dir {
+			f.odd(path.Dir(info.Name))
+		}
 		if n, ok := strings.CutPrefix(path.Base(info.Name), "wal-"); ok && !info.Dir {
 			if _, err := strconv.ParseUint(n, 10, 64); err == nil {
 				out = append(out, info)
@@ -48,10 +51,6 @@ func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, erro
 	})
 	return out, nil
 }
-
-// RecoverySuffix ends the name of the directory to which Kudu moves a log before it replays it into a new one. If that
-// directory exists, the new log is incomplete.
-const RecoverySuffix = ".recovery"
 
 // LogSegments returns the files of a tablet's log or, if the server stopped while replaying it, those of the old log.
 func (f *FS) LogSegments(ctx context.Context, tablet string) ([]store.Info, error) {

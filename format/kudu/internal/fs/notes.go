@@ -29,3 +29,10 @@ func (f *FS) Note(code string, at fault.Span, part, message string) {
 
 // fault adds an error as a finding.
 func (f *FS) fault(code string, err error, part string) { f.keep(codes.Finding(code, err, part)) }
+
+// odd notes a directory of blocks or of a log in which there are other directories.
+func (f *FS) odd(dir string) {
+	if f.Strange != nil {
+		f.Strange.Store(dir, true)
+	}
+}

@@ -67,7 +67,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 	case e.blocks && !e.isRoot && !r.wals && !r.meta && !r.data && s.holdsBlocks(ctx, dir):
 		// The inner directory of a data root was given.
 		s.roots = append(s.roots, s.dataRoot(ctx, root{dir: dir, data: true}, path.Join(dir, DirInstanceFile)))
-		return nil
+		e.blocks, e.below = false, s.strange(ctx, dir)
 	case e.isRoot || r.wals || r.meta || r.data:
 		if r.data {
 			r = s.dataRoot(ctx, r, path.Join(dir, DataSubdir, DirInstanceFile))
@@ -136,13 +136,18 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 			e.blocks = true
 		case info.Dir && name == WalsDir:
 			r.wals = true
+			e.below = append(e.below, s.strange(ctx, info.Name)...)
 		case info.Dir && name == TabletMetaDir:
 			r.meta, r.super = true, true
+			e.below = append(e.below, s.strange(ctx, info.Name)...)
 		case info.Dir && name == ConsensusDir:
 			e.consensus = true
+			e.below = append(e.below, s.strange(ctx, info.Name)...)
 		case info.Dir && name == DataSubdir:
 			if r.data = !s.isRoot(ctx, info.Name) && s.hasBlocks(ctx, info.Name); !r.data {
 				e.below = append(e.below, info.Name)
+			} else {
+				e.below = append(e.below, s.strange(ctx, info.Name)...)
 			}
 		case info.Dir:
 			e.below = append(e.below, info.Name)
@@ -152,6 +157,34 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 		}
 	}
 	return e, nil
+}
+
+// strange returns the directories in one of a server's directories that the server has not made: others' may be below
+// them. Logs are named by tablets; in the directories of block files AllBlocks looks.
+func (s *search) strange(ctx context.Context, dir string) (out []string) {
+	if s.shallow {
+		return nil
+	}
+	containers := false
+	var blocks []string
+	for info, err := range s.tree.List(ctx, dir) {
+		if !s.there(err) {
+			return out
+		}
+		name := path.Base(info.Name)
+		switch {
+		case !info.Dir:
+			containers = containers || strings.HasSuffix(name, MetadataSuffix)
+		case isHexByte(name):
+			blocks = append(blocks, info.Name)
+		case !IsUUID(strings.TrimSuffix(name, RecoverySuffix)):
+			out = append(out, info.Name)
+		}
+	}
+	if containers {
+		out = append(out, blocks...)
+	}
+	return out
 }
 
 // instance reads a file instance into r. It returns false if it is another program's file with the same name.

@@ -51,7 +51,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 			return err
 		}
 		y.last, y.holes = min(last, ro.At), holes
-		if y.lost, err = r.missing(ctx, tb.Replicas(), ro.Rebuild); err != nil {
+		if y.lost, err = r.missing(ctx, ro.Rebuild); err != nil {
 			return err
 		}
 		y.gone = min(y.lost.final, 1)
@@ -78,7 +78,7 @@ type losses struct{ final, all int }
 
 // missing returns the missing or truncated blocks of a replica, not counting bloom filters: reading does not need them.
 // With deep, blocks with a damaged structure count, too, and damaged pages of blocks that are not filled.
-func (r Replica) missing(ctx context.Context, all []Replica, deep bool) (n losses, err error) {
+func (r Replica) missing(ctx context.Context, deep bool) (n losses, err error) {
 	for i := range r.RowSets {
 		for _, b := range r.RowSets[i].Blocks() {
 			if b.Kind == "bloom" {
@@ -95,11 +95,9 @@ func (r Replica) missing(ctx context.Context, all []Replica, deep bool) (n losse
 					return n, err
 				}
 			}
-			for _, c := range all { // copies of the server's directories
-				if !sound && c.FS != r.FS && c.FS.UUID == r.FS.UUID && r.FS.UUID != "" {
-					if sound, err = (Replica{c.FS, r.Tablet}).sound(ctx, b, deep && final); err != nil {
-						return n, err
-					}
+			for i := 0; i < len(r.FS.Copies) && !sound; i++ {
+				if sound, err = (Replica{r.FS.Copies[i], r.Tablet}).sound(ctx, b, deep && final); err != nil {
+					return n, err
 				}
 			}
 			if sound {

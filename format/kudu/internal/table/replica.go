@@ -153,8 +153,8 @@ func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []f
 			return nil, other
 		}
 	}
-	for _, r := range s.Tablet.Others {
-		if q, same, other := t.copyOf(ctx, s, r, b); other != nil {
+	for _, c := range s.Tablet.FS.Copies {
+		if q, same, other := t.copyOf(ctx, s, c, b); other != nil {
 			return nil, other
 		} else if same {
 			out = append(out, q)
@@ -165,20 +165,20 @@ func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []f
 
 // copyOf finds a block of a rowset in another copy of the server's directories, in which the rowset is no twin because
 // the copy is from another time.
-func (t *Table) copyOf(ctx context.Context, s *RowSet, r Replica, b meta.BlockRef) (q fs.Place, same bool, err error) {
-	if own := s.Tablet.FS; own.UUID == "" || r.FS.UUID != own.UUID || slices.ContainsFunc(s.twins,
-		func(tw twin) bool { return tw.FS == r.FS }) {
+func (t *Table) copyOf(ctx context.Context, s *RowSet, c *fs.FS, b meta.BlockRef) (q fs.Place, same bool, err error) {
+	is := func(tw twin) bool { return tw.FS.MetaDir == c.MetaDir && tw.FS.WALDir == c.WALDir }
+	if slices.ContainsFunc(s.twins, is) {
 		return q, false, nil
 	}
 	x, p, err := t.FooterIn(ctx, s.Tablet.Replica, b)
 	if err != nil {
 		return q, false, err
 	}
-	y, q, err := t.FooterIn(ctx, Replica{r.FS, s.Tablet.Tablet}, b)
+	y, q, err := t.FooterIn(ctx, Replica{c, s.Tablet.Tablet}, b)
 	if err != nil || y == nil || x != nil {
 		return q, x != nil && y != nil && x.NumValues == y.NumValues && p.At.Len == q.At.Len, err
 	}
-	same, err = r.FS.Fits(ctx, s.Tablet.Tablet, b.ID, q)
+	same, err = c.Fits(ctx, s.Tablet.Tablet, b.ID, q)
 	return q, same, err
 }
 
