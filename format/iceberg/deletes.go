@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"hash/crc32"
@@ -61,8 +62,11 @@ func (op *snapshotReader) readDeletes(ctx context.Context, files []*lake.Input) 
 	return nil
 }
 
-// deletedRow is a position and the sequence number of the file that deletes it.
-type deletedRow struct{ pos, seq int64 }
+// deletedRow is a position and the file that deletes it.
+type deletedRow struct {
+	pos int64
+	by  *live
+}
 
 // positions are deleted rows, by data file.
 type positions struct {
@@ -87,8 +91,8 @@ func (p *positions) file(ctx context.Context, d *live) error {
 		if err != nil {
 			return err
 		}
-		p.bySeq[name] = append(p.bySeq[name], deletedRow{pos, d.seq})
-		return p.op.memory.Take(16, fault.Span{Object: d.name}, "deleted rows")
+		p.bySeq[name] = append(p.bySeq[name], deletedRow{pos, d})
+		return p.op.memory.Take(24, fault.Span{Object: d.name}, "deleted rows")
 	})
 }
 
@@ -154,12 +158,24 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 	return err
 }
 
-// assign sets the deleted rows of a data file.
+// ofOne reports whether a file deletes rows of one data file only.
+func ofOne(d *live) bool {
+	low, ok := d.Lower[pathID]
+	return d.ReferencedFile != "" || ok && bytes.Equal(low, d.Upper[pathID])
+}
+
+// assign sets the deleted rows of a data file. A file of deletes applies to data files of its partition, and if it is
+// about one data file, to that one: so the specification, and the reference implementation's DeleteFileIndex.
 func (p *positions) assign(f *live, in *lake.Input) {
 	rows, ok := p.vectors[f.name] // a vector replaces the position deletes of its file
 	if !ok {
+		var last *live
+		inPartition := false
 		for _, l := range p.bySeq[f.name] {
-			if l.seq >= f.seq {
+			if l.by != last {
+				last, inPartition = l.by, l.by.spec == f.spec && samePartition(f.Partition, l.by.Partition)
+			}
+			if l.by.seq >= f.seq && (inPartition || ofOne(l.by)) {
 				rows = append(rows, l.pos)
 			}
 		}
