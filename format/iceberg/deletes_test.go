@@ -9,8 +9,8 @@ import (
 	"stoa/format/internal/lake"
 )
 
-// TestWhichDeletesApply: position deletes apply to data files that are not newer, of the same spec and partition; or, if
-// all are about one data file, to that one. So the specification (scan planning), and for files about one data file the
+// TestWhichDeletesApply: position deletes apply to data files that are not newer, of the same spec and partition; or,
+// if all are about one data file, to that one. So the specification (scan planning), and for files about one the
 // reference implementation (DeleteFileIndex). Every combination is tried.
 func TestWhichDeletesApply(t *testing.T) {
 	const data = "d/a.parquet"
