@@ -1,6 +1,7 @@
 package redfile_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,8 +10,11 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
+	"stoa/wire"
 )
 
 // TestRowGroupsVote flips every bit of the metadata of chunks in files of generation A without checksums, where it
@@ -26,10 +30,68 @@ func TestRowGroupsVote(t *testing.T) {
 	}
 }
 
+// TestRowGroupsVoteInline is TestRowGroupsVote for generation B, where the file's metadata has a copy of each chunk's.
+func TestRowGroupsVoteInline(t *testing.T) {
+	for _, groups := range []int{2, 3} {
+		voteIn(t, "generation B", inline(t, sampleForVotes(t, "false", groups)), groups)
+	}
+}
+
+// inline returns a file of generation A as one of generation B: the bytes of the metadata of each chunk are field 3 of
+// its ColumnChunk, too.
+func inline(t *testing.T, file []byte) []byte {
+	t.Helper()
+	nodes, err := describeAll(target(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chunks [][]byte
+	var out []byte
+	for _, n := range nodes {
+		switch {
+		case n.Name == "column_metadata":
+			chunks = append(chunks, file[n.At.Off:n.At.End()])
+		case n.Name == "file_metadata":
+			m, _ := layout.ParseFileMeta(wire.NewCursor(file[n.At.Off:n.At.End()], n.At, "file_metadata"))
+			w := thrift.NewWriter(m.Protocol)
+			w.Struct(thrift.Item)
+			w.I32(1, m.Version)
+			w.I64(2, m.Rows)
+			w.I32(3, m.NumCols)
+			w.List(4, thrift.Struct, len(m.Groups))
+			b, k := w.Encoded(), 0
+			for _, g := range m.Groups {
+				b = append(b, 0x19, byte(len(g.Columns)<<4|0x0c)) // a struct begins with its field 1, a list of structs
+				for _, c := range g.Columns {
+					b = append(binary.AppendVarint(append(b, 0x26), c.Offset), 0x1c) // fields 2, i64, and 3, a struct
+					b = append(append(b, chunks[k]...), 0)
+					k++
+				}
+				b = append(binary.AppendVarint(append(b, 0x16), g.Bytes), 0)
+			}
+			b = append(b, 0)
+			if m, _ := layout.ParseFileMeta(wire.NewCursor(b, n.At, "")); m.Gen != layout.GenB || len(m.Groups) == 0 {
+				t.Fatalf("generation %s", m.Gen)
+			}
+			out = append(append(slices.Clone(file[:n.At.Off]), b...), binary.LittleEndian.AppendUint32(nil,
+				uint32(len(b)))...)
+		}
+	}
+	return append(out, layout.Magic...)
+}
+
+func sampleForVotes(t *testing.T, arrow string, groups int) []byte {
+	return writeSample(t, votedRows, map[string]string{"generation": "A", "crc": "false", "sync": "0",
+		"arrow-schema": arrow, "row-group-rows": fmt.Sprint(votedRows / groups), "page-size": "200", "index": "false"})
+}
+
+const votedRows = 30
+
 func voteInFile(t *testing.T, arrow string, groups int) {
-	const rows = 30
-	whole := writeSample(t, rows, map[string]string{"generation": "A", "crc": "false", "sync": "0",
-		"arrow-schema": arrow, "row-group-rows": fmt.Sprint(rows / groups), "page-size": "200", "index": "false"})
+	voteIn(t, "arrow-schema="+arrow, sampleForVotes(t, arrow, groups), groups)
+}
+
+func voteIn(t *testing.T, kind string, whole []byte, groups int) {
 	nodes, err := describeAll(target(whole))
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +109,8 @@ func voteInFile(t *testing.T, arrow string, groups int) {
 			data := slices.Clone(whole)
 			data[int(n.At.Off)+bit/8] ^= 1 << (bit % 8)
 			for _, recover := range []bool{false, true} {
-				what := fmt.Sprintf("arrow-schema=%s, row group %d of %d, column %d, bit %d, recover %v", arrow, group,
-					groups, col, bit, recover)
+				what := fmt.Sprintf("%s, row group %d of %d, column %d, bit %d, recover %v", kind, group, groups, col,
+					bit, recover)
 				got := readVoted(t, data, recover, func(err error) {
 					if groups > 2 || !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 						t.Errorf("%s: %v", what, err)
