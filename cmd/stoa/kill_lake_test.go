@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -151,6 +153,79 @@ func TestChangedLakeFiles(t *testing.T) {
 		must(t, "verify", "out", "--deep")
 		if err := os.RemoveAll("out"); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestKilledWithinTables: a migration that was killed within its tables goes on within them, and reports the dates of all
+// rows, those of the earlier run included.
+func TestKilledWithinTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := rand.New(rand.NewPCG(25, 11))
+	const rows = 120_000
+	var text bytes.Buffer
+	text.WriteString("id,day\n")
+	for i := range rows { // every tenth day is one that Java's calendar counts otherwise
+		day := "2020-01-01"
+		if i%10 == 0 {
+			day = "1500-01-01"
+		}
+		fmt.Fprintf(&text, "%d,%s,%016x\n", i, day, r.Uint64())
+	}
+	head := []byte("id,day,text\n")
+	body := bytes.TrimPrefix(text.Bytes(), []byte("id,day\n"))
+	if err := os.WriteFile("in.csv", append(head, body...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("src", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		must(t, "convert", "in.csv", "-o", "src/"+name+".parquet", "--opt", "row-group-rows=5000")
+	}
+	args := []string{"migrate", "src", "-o", "out", "--opt", "file-size=50KB", "-q"}
+	before := 0
+	for range 10 { // a run may end before it is killed
+		if err := os.RemoveAll("out"); err != nil {
+			t.Fatal(err)
+		}
+		cmd, wait := asCommand(t, args...)
+		for begun := time.Now(); recordsIn("out/a.unfinished") < 3 && time.Since(begun) < time.Minute; {
+			time.Sleep(time.Millisecond)
+		}
+		cmd.Process.Kill()
+		wait()
+		if before = recordsIn("out/a.unfinished"); before >= 3 {
+			break
+		}
+	}
+	must(t, append(args, "--resume")...)
+	b, err := os.ReadFile("out/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Tables []struct {
+			Rows  int64
+			Dates []struct {
+				Column string
+				Values int64
+				Julian int64 `json:"before_1582_10_15"`
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil || len(doc.Tables) != 2 || before < 3 {
+		t.Fatalf("%v: %d tables, %d records", err, len(doc.Tables), before)
+	}
+	for _, table := range doc.Tables {
+		if len(table.Dates) != 1 || table.Rows != rows || table.Dates[0].Values != rows ||
+			table.Dates[0].Julian != rows/10 {
+			t.Errorf("report: %+v", table)
+		}
+	}
+	for _, name := range []string{"out/a", "out/b"} {
+		if got := lakeIDs(t, name); len(got) != rows || len(slices.Compact(got)) != rows {
+			t.Errorf("%s: %d rows", name, len(got))
 		}
 	}
 }

@@ -35,7 +35,7 @@ func Unfinished(ctx context.Context, tree store.Tree, dir string) error {
 		return nil
 	}
 	return fault.Unsupportedf(fault.Span{Object: dir}, "", "a table is being written there, or its writing was "+
-		"interrupted: convert --resume goes on with it")
+		"interrupted: the same command goes on with it, given --resume")
 }
 
 // HoldsFile reports whether there is a file in or below a directory, except those that begin with . or _. A directory

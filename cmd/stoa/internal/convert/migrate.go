@@ -168,6 +168,7 @@ func (m *migration) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.C
 		return oo, wo, err
 	}
 	c.levels, c.ext, c.surveyed = m.a.Format(wo.To).Levels, extOf(m.a.Format(wo.To)), true
+	c.goOn = m.resume
 	m.doc = migrateDoc{Stoa: "migrate", Roots: m.roots, Output: strings.TrimRight(c.out, "/"), To: c.to,
 		Damaged: c.Damaged, DryRun: m.dry, Began: m.began.UTC().Truncate(time.Second), Complete: true,
 		Tables: []*migratedTable{}, Left: []leftDoc{}, form: c.form}
