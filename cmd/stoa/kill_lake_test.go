@@ -157,8 +157,8 @@ func TestChangedLakeFiles(t *testing.T) {
 	}
 }
 
-// TestKilledWithinTables: a migration that was killed within its tables goes on within them, and reports the dates of all
-// rows, those of the earlier run included.
+// TestKilledWithinTables: a migration that was killed within its tables goes on within them, and reports the dates of
+// all rows, those of the earlier run included.
 func TestKilledWithinTables(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := rand.New(rand.NewPCG(25, 11))

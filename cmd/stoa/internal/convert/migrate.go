@@ -167,12 +167,11 @@ func (m *migration) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.C
 	if wo, err = c.options(m.a); err != nil {
 		return oo, wo, err
 	}
-	c.levels, c.ext, c.surveyed = m.a.Format(wo.To).Levels, extOf(m.a.Format(wo.To)), true
-	c.goOn = m.resume
+	c.levels, c.ext = m.a.Format(wo.To).Levels, extOf(m.a.Format(wo.To))
 	m.doc = migrateDoc{Stoa: "migrate", Roots: m.roots, Output: strings.TrimRight(c.out, "/"), To: c.to,
 		Damaged: c.Damaged, DryRun: m.dry, Began: m.began.UTC().Truncate(time.Second), Complete: true,
 		Tables: []*migratedTable{}, Left: []leftDoc{}, form: c.form}
-	m.dir, c.form = m.doc.Output, "text"
+	m.dir, c.form, c.surveyed, c.goOn = m.doc.Output, "text", true, m.resume
 	switch {
 	case c.out == cli.Dash:
 		return oo, wo, cli.WrongUse("migrate writes a directory, not standard output")
