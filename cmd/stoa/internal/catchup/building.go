@@ -96,8 +96,11 @@ func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Buil
 
 // acquire makes the local directory, and keeps other runs out.
 func (b *Building) acquire(dir string) (err error) {
-	if err = os.MkdirAll(dir, 0o777); err == nil {
+	if err = os.Mkdir(dir, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
 		b.lock, err = os.Open(dir)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &fs.PathError{Op: "create", Path: b.out, Err: fs.ErrNotExist}
 	}
 	if err == nil && !store.TryLock(b.lock) {
 		err = fmt.Errorf("%s: another run is writing there", dir)

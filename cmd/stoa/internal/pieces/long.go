@@ -11,6 +11,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/content"
 	"stoa/pred"
@@ -28,6 +29,8 @@ type Long struct {
 	before []taken         // by earlier runs
 	rows   int64           // of these
 	bytes  int64           // in files, as of the last pause
+
+	damaged bool // the source is, so that the table is not written
 }
 
 // taken is the part of a unit that was written until a pause.
@@ -54,7 +57,9 @@ func Begin(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, s
 	}
 	total := int64(0)
 	for _, u := range l.units {
-		total += u.Bytes
+		if total += u.Bytes; u.Sources[0].Stamp == "" { // a stream: it does not come again
+			return nil, nil
+		}
 	}
 	if total <= o.Target {
 		return nil, nil
@@ -123,7 +128,17 @@ func (l *Long) Close(ctx context.Context) (format.Summary, error) {
 }
 
 // Abort keeps what another run can go on with, and removes the rest.
-func (l *Long) Abort(ctx context.Context) error { return l.w.Abort(ctx) }
+func (l *Long) Abort(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	err := l.w.Abort(ctx)
+	if l.damaged { // another run would not come further
+		return errors.Join(err, l.sink.Discard(ctx))
+	}
+	if held, heldErr := l.sink.Held(ctx); held && heldErr == nil {
+		l.a.Note("%s has what was complete: --resume goes on after it", l.sink.Place())
+	}
+	return err
+}
 
 // Before returns how many rows earlier runs have written.
 func (l *Long) Before() int64 { return l.rows }
@@ -198,6 +213,7 @@ func (u *longUnit) rows(ctx context.Context, yield func(arrow.RecordBatch, error
 			u.rowsIn += b.NumRows()
 			u.last = keyOf(b, l.key)
 		}
+		l.damaged = errors.Is(err, fault.Corrupt)
 		if !yield(b, err) || err != nil {
 			return false
 		}
