@@ -153,3 +153,37 @@ func TestCorpusEarlierCopy(t *testing.T) {
 		sameRows(t, run, files, "d_raw", "d_wal")
 	}
 }
+
+// TestCorpusOtherServerDamaged: that directories of another server, with other tables, are gone is no finding about a
+// table that is whole without it.
+func TestCorpusOtherServerDamaged(t *testing.T) {
+	files, _, tablets := archive(t, "fs_file")
+	other, _, _ := archive(t, "fs_log")
+	for name, b := range other {
+		if rest, ok := strings.CutPrefix(name, "tserver/wal/"); ok {
+			files["other/wal/"+rest] = b
+		}
+	}
+	tree := store.NewMemory(files)
+	n := 0
+	for _, e := range slices.Sorted(maps.Keys(tablets)) {
+		for _, x := range openedIn(t, tree, "#"+tablets[e].TableID, nil).Findings() {
+			if x.Severity >= region.Error {
+				t.Errorf("%s: %+v", e, x)
+			}
+		}
+		n++
+	}
+	if found := openedIn(t, tree, "#"+tablets["ck"].TableID, nil).Findings(); n != 24 || len(found) > 0 {
+		t.Errorf("%d tables, %+v", n, found)
+	}
+	bad := 0
+	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{Depth: format.Quick}) {
+		if x.Code == "kudu.layout.missing" {
+			bad++
+		}
+	}
+	if bad == 0 {
+		t.Error("nothing tells of the other server")
+	}
+}

@@ -82,12 +82,33 @@ func (s *Servers) About(ctx context.Context, ts []*table.Tablet) (out []region.F
 		other := foreign[x.Part]
 		if tb != nil {
 			other = tb.TableID != top.TableID
+		} else if whole && !other {
+			other = s.elsewhere(x, ts)
 		}
 		if !other || x.Part == meta.SystemCatalogID {
 			out = append(out, x)
 		}
 	}
 	return out, nil
+}
+
+// elsewhere reports whether a finding is about the directories of servers that hold no tablet of a table.
+func (s *Servers) elsewhere(x region.Finding, ts []*table.Tablet) bool {
+	found := false
+	for _, f := range s.All {
+		if !f.Noted(x) {
+			continue
+		}
+		for _, tb := range ts {
+			for _, r := range tb.Replicas() {
+				if r.FS.Layout.MetaDir == f.MetaDir {
+					return false
+				}
+			}
+		}
+		found = true
+	}
+	return found
 }
 
 // mayBeOf reports whether tablet b, whose superblock is lost, may belong to the table of tb. If nothing says what its

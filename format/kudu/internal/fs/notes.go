@@ -36,3 +36,6 @@ func (f *FS) odd(dir string) {
 		f.Strange.Store(dir, true)
 	}
 }
+
+// Noted reports whether f has a finding.
+func (f *FS) Noted(x region.Finding) bool { return f.reported[x] }
