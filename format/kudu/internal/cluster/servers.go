@@ -125,7 +125,8 @@ func (s *Servers) add(ctx context.Context, tree store.Tree, l fs.Layout, fo fs.F
 		s.replica(table.Replica{FS: f, Tablet: t})
 	}
 	for _, x := range f.Findings {
-		if !slices.Contains(s.Findings, x) { // copies of a server may share directories
+		known := func(o *fs.FS) bool { return o != f && o.Noted(x) } // copies of a server may share directories
+		if !slices.ContainsFunc(s.All, known) {
 			s.Findings = append(s.Findings, x)
 		}
 	}
