@@ -95,7 +95,7 @@ func Nested(ctx context.Context, f *fs.FS) (out []region.Finding) {
 		if found, err := fs.FindServers(ctx, f.Tree, dir.(string), f.Options); err == nil && len(found) > 0 {
 			out = append(out, codes.Codes.Finding("kudu.block.unclaimed", fault.Span{Object: dir.(string)},
 				dir.(string), "among the server's blocks or logs are directories of another, which are not read: move "+
-					"them, or name them as a place of their own"))
+					"them elsewhere, or read them alone"))
 		}
 	}
 	return out
