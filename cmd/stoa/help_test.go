@@ -71,8 +71,11 @@ cp -r store/sales/orders/Fact/Part0/Segment_0 more
 cp orders.parquet o.parquet
 `
 
-// exampleStatus is the exit status of examples whose status is not 0: those that read damaged files.
+// exampleStatus is the exit status of examples whose status is not 0: those that read damaged files, and those that
+// rescue the directory kudu, which has no logs.
 var exampleStatus = map[string]int{
+	"stoa rescue kudu -o out/":                                                                  cli.StatusDamage,
+	"stoa rescue kudu/wal kudu/data -o tables/ --to jsonl":                                      cli.StatusDamage,
 	"stoa rescue --in-kind kudu -o mended/":                                                     cli.StatusDamage,
 	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           cli.StatusDamage,
 	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               cli.StatusDamage,
