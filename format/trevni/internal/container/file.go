@@ -26,6 +26,7 @@ type File struct {
 	columns    []descriptorsOf // read when needed
 	starts     map[int64]int   // how many columns begin at an offset; nil: not counted yet
 	ownerReads int             // starts tried by CheckOwner
+	sums       map[string]int  // how many columns have a checksum of descriptors; nil: not counted yet
 	stated     []int64         // where the header says that columns begin; nil: as in Header
 	Budget     int64           // bytes of descriptors that may still be read
 	Lenient    bool            // recovery: descriptors with a wrong checksum are trusted if the blocks have checksums

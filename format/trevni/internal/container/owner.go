@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"stoa/fault"
+	"stoa/format/trevni/internal/layout"
 )
 
 // maxOwnerReads is the number of starts that are tried in a file: all those of 256 columns.
@@ -24,14 +25,18 @@ func (f *File) CheckOwner(ctx context.Context, i int, cb *ColumnBlocks) error {
 		}
 	}
 	own := f.statedStart(last)
-	if f.Header.Columns[i].Start != f.statedStart(i) {
-		return nil // it was searched for
+	columns := f.sharing(i, cb)
+	if f.Header.Columns[i].Start != f.statedStart(i) || columns == 1 {
+		return nil // it was searched for, or its descriptors are no other column's
 	}
 	if ends, err := f.endsFile(ctx, last, own); err != nil || ends {
 		return err
 	}
 	for k := range f.Header.Columns {
 		off := f.statedStart(i) - f.statedStart(k)
+		if k == last && columns > 0 && f.sumOf(k) != f.sumOf(i) {
+			continue // these descriptors are not the last column's
+		}
 		if off == 0 || own+off < f.Header.Size || own+off > f.At.Len-4 || f.ownerReads >= maxOwnerReads {
 			continue
 		}
@@ -46,6 +51,27 @@ func (f *File) CheckOwner(ctx context.Context, i int, cb *ColumnBlocks) error {
 		}
 	}
 	return nil
+}
+
+// sharing returns how many columns have descriptors with the checksum that these have; 0 if these are not those of
+// column i by its checksum, or it has none.
+func (f *File) sharing(i int, cb *ColumnBlocks) int {
+	if f.sums == nil {
+		f.sums = map[string]int{}
+		for k := range f.Header.Columns {
+			f.sums[f.sumOf(k)]++
+		}
+	}
+	if sum := f.sumOf(i); sum != "" && cb.Odd == nil && !f.NoVerify {
+		return f.sums[sum]
+	}
+	return 0
+}
+
+// sumOf returns the checksum of a column's descriptors in its metadata; "" if it has none.
+func (f *File) sumOf(i int) string {
+	sum, _ := layout.Get(f.Header.Columns[i].Meta, layout.DescKey)
+	return string(sum)
 }
 
 // statedStart returns where the header says that column i begins.
