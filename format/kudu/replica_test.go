@@ -325,3 +325,48 @@ func TestCorpusCopiesWithNothingInCommon(t *testing.T) {
 		t.Errorf("%d blocks", n)
 	}
 }
+
+// Of two copies of a server, one has the log of another tablet, whichever: the whole copy is read, in either order.
+func TestCorpusForeignLog(t *testing.T) {
+	dir := corpus(t)
+	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
+	_, tablets := layout(t, store.NewMemory(one))
+	log := func(tb *kudu.Tablet) string { return "tserver/wal/wals/" + tb.ID + "/wal-000000001" }
+	tb := tablets[slices.IndexFunc(tablets, func(tb *kudu.Tablet) bool { return tb.Table == "d_wal" })]
+	want := expected(t, dir, "d_wal", "final")
+	tried := 0
+	for _, other := range tablets {
+		if tried == 3 || other == tb || one[log(other)] == nil {
+			continue
+		}
+		tried++
+		for _, bad := range []string{"a", "b"} {
+			two := map[string][]byte{}
+			for name, b := range one {
+				if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+					two["a/"+rest], two["b/"+rest] = b, b
+				}
+			}
+			two[bad+strings.TrimPrefix(log(tb), "tserver")] = one[log(other)]
+			tree := store.NewMemory(two)
+			rows, lost, err := readAll(t, tree, "#d_wal", nil, stoa.ScanSpec{})
+			if err != nil || len(lost) > 0 {
+				t.Fatalf("the log of %s in %s: %v %v", other.Table, bad, err, lost)
+			}
+			compare(t, rows, want)
+			told := false
+			for x, err := range stoa.Verify(t.Context(), "#d_wal", stoa.OpenOptions{Tree: tree}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				told = told || x.Code == "kudu.wal.header" && strings.HasPrefix(x.At.Object, bad+"/")
+			}
+			if !told {
+				t.Errorf("the log of %s in %s is not told", other.Table, bad)
+			}
+		}
+	}
+	if tried < 3 {
+		t.Fatal(tried)
+	}
+}

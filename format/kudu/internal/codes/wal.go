@@ -19,7 +19,7 @@ var OfLogs = check.Codes{
 	{Code: "kudu.wal.gap", Severity: region.Error,
 		Help: "Operations are missing from the middle of the log: indexes are not consecutive."},
 	{Code: "kudu.wal.header", Severity: region.Error, Help: "The header of a log segment cannot be read, or names " +
-		"another segment. Operations that can be found in the segment are used."},
+		"another segment. Operations that can be found in the segment are used, unless it is another tablet's."},
 	{Code: "kudu.wal.missing", Severity: region.Warning, Help: "The server's log directory was not given, so a " +
 		"tablet has no log. Changes that had not been flushed are not read; their number is unknown."},
 	{Code: "kudu.wal.op.bad", Severity: region.Error,

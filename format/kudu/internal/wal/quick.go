@@ -98,6 +98,8 @@ func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest boo
 		return 0, nil // open has reported it
 	case r == nil:
 		return 0, err
+	case x.foreign(r):
+		return 0, nil
 	}
 	r.step = 4 << 10 // only headers are read, and batches are large
 	var batches []int64

@@ -281,6 +281,13 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 		x.Fault("kudu.wal.footer", n)
 	}
 	switch {
+	case err == nil && x.foreign(r):
+		x.checkClosed()
+		x.note("kudu.wal.header", r.span(0, r.Start), "header.tablet_id",
+			fmt.Sprintf("the segment is of another tablet, %s, and is not read", r.Head.TabletID))
+		x.damaged, x.sequence = true, sequenceOf(info.Name)
+		src.Close()
+		return nil, nil
 	case err == nil:
 		x.codec = r.Head.Codec
 		x.begin(r, first)
@@ -304,6 +311,18 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 		x.unclosed = r.span(r.size, 0)
 	}
 	return r, nil
+}
+
+// foreign reports whether a segment is of another tablet. A header has no checksum: an id that differs in a few
+// characters is a damaged one, while the ids of two tablets, which are random, have about two in common.
+func (x *Replayer) foreign(r *Reader) bool {
+	id, same := r.Head.TabletID, 0
+	for i := range min(len(id), len(x.T.ID)) {
+		if id[i] == x.T.ID[i] {
+			same++
+		}
+	}
+	return fs.IsUUID(id) && same < len(id)/2
 }
 
 // checkClosed notes that the previous segment has no footer, although another one follows it.
