@@ -158,10 +158,14 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 	return err
 }
 
-// ofOne reports whether a file deletes rows of one data file only.
-func ofOne(d *live) bool {
+// deletesOf reports whether deleted positions of a data file that are in d apply to it: those about one data file do,
+// others in the partition of the file of deletes.
+func deletesOf(d, f *live) bool {
+	if d.ReferencedFile != "" {
+		return d.ReferencedFile == f.Path
+	}
 	low, ok := d.Lower[pathID]
-	return d.ReferencedFile != "" || ok && bytes.Equal(low, d.Upper[pathID])
+	return ok && bytes.Equal(low, d.Upper[pathID]) || d.spec == f.spec && samePartition(f.Partition, d.Partition)
 }
 
 // assign sets the deleted rows of a data file. A file of deletes applies to data files of its partition, and if it is
@@ -170,12 +174,12 @@ func (p *positions) assign(f *live, in *lake.Input) {
 	rows, ok := p.vectors[f.name] // a vector replaces the position deletes of its file
 	if !ok {
 		var last *live
-		inPartition := false
+		applies := false
 		for _, l := range p.bySeq[f.name] {
 			if l.by != last {
-				last, inPartition = l.by, l.by.spec == f.spec && samePartition(f.Partition, l.by.Partition)
+				last, applies = l.by, deletesOf(l.by, f)
 			}
-			if l.by.seq >= f.seq && (inPartition || ofOne(l.by)) {
+			if l.by.seq >= f.seq && applies {
 				rows = append(rows, l.pos)
 			}
 		}

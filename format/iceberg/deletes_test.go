@@ -15,12 +15,12 @@ import (
 func TestWhichDeletesApply(t *testing.T) {
 	const data = "d/a.parquet"
 	partition := func(p int32) map[string]any { return map[string]any{"p": p} }
-	for c := range 1 << 5 {
+	for c := range 1 << 6 {
 		is := func(bit int) bool { return c>>bit&1 == 1 }
-		newer, sameSpec, sameValues, bounded, referenced := is(0), is(1), is(2), is(3), is(4)
+		newer, sameSpec, sameValues, bounded, referenced, other := is(0), is(1), is(2), is(3), is(4), is(5)
 		d := &live{seq: 5, spec: 1, DataFile: meta.DataFile{Partition: partition(1), Lower: map[int][]byte{},
 			Upper: map[int][]byte{}}}
-		f := &live{seq: 5, spec: 1, name: data, DataFile: meta.DataFile{Partition: partition(1)}}
+		f := &live{seq: 5, spec: 1, name: data, DataFile: meta.DataFile{Partition: partition(1), Path: data}}
 		if newer {
 			f.seq = 6
 		}
@@ -37,12 +37,15 @@ func TestWhichDeletesApply(t *testing.T) {
 		if referenced {
 			d.ReferencedFile = data
 		}
+		if other {
+			d.ReferencedFile = "d/other.parquet"
+		}
 		p := &positions{bySeq: map[string][]deletedRow{data: {{7, d}, {3, d}, {7, d}}}}
 		in := &lake.Input{}
 		p.assign(f, in)
-		want := !newer && (sameSpec && sameValues || bounded || referenced)
-		name := fmt.Sprintf("newer data %v, same spec %v, same values %v, one path by bounds %v, referenced %v", newer,
-			sameSpec, sameValues, bounded, referenced)
+		want := !newer && !other && (sameSpec && sameValues || bounded || referenced)
+		name := fmt.Sprintf("newer data %v, same spec %v, same values %v, one path by bounds %v, referenced %v, "+
+			"another %v", newer, sameSpec, sameValues, bounded, referenced, other)
 		if (in.Deleted != nil) != want {
 			t.Errorf("%s: applied %v, want %v", name, in.Deleted != nil, want)
 		} else if want {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"stoa/fault"
 	"stoa/internal/glob"
 	"stoa/store"
 	"stoa/store/remote"
@@ -94,16 +95,31 @@ func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Buil
 	return b, err
 }
 
-// acquire makes the local directory, and keeps other runs out.
-func (b *Building) acquire(dir string) (err error) {
-	if err = os.Mkdir(dir, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
-		b.lock, err = os.Open(dir)
-	}
+// acquire makes the local directory, and keeps other runs out. One that is there is that of an earlier run.
+func (b *Building) acquire(dir string) error {
+	err := os.Mkdir(dir, 0o777)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &fs.PathError{Op: "create", Path: b.out, Err: fs.ErrNotExist}
+		return &fs.PathError{Op: "create", Path: b.out, Err: fs.ErrNotExist}
 	}
-	if err == nil && !store.TryLock(b.lock) {
-		err = fmt.Errorf("%s: another run is writing there", dir)
+	if errors.Is(err, fs.ErrExist) {
+		list, listErr := os.ReadDir(dir)
+		own := len(list) == 0 || slices.ContainsFunc(list, func(d fs.DirEntry) bool { return d.Name() == recordsDir })
+		if st, err := os.Lstat(dir); err != nil || listErr != nil || !st.IsDir() || !own {
+			return fault.Invalidf("%s, where the table is to be built, is there already, and no run of stoa has left "+
+				"it", dir)
+		}
+	} else if err != nil {
+		return err
+	}
+	if b.lock, err = os.Open(dir); err != nil {
+		return err
+	}
+	if !store.TryLock(b.lock) {
+		b.lock.Close()
+		return fmt.Errorf("%s: another run is writing there", dir)
+	}
+	if err = os.Mkdir(filepath.Join(dir, recordsDir), 0o777); errors.Is(err, fs.ErrExist) {
+		err = nil
 	}
 	return err
 }
@@ -271,6 +287,11 @@ func (b *Building) Peek() (store.Tree, string) {
 
 // Commit makes the files a table.
 func (b *Building) Commit(ctx context.Context) error {
+	if b.out != "" {
+		if list, _ := os.ReadDir(b.out); len(list) > 0 {
+			return fault.Invalidf("%s: another run has written there meanwhile", b.out)
+		}
+	}
 	for _, h := range b.held {
 		write := b.home.commit
 		if b.out != "" || path.Ext(h.name) != ".json" { // a local table appears with its directory
@@ -294,7 +315,11 @@ func (b *Building) Commit(ctx context.Context) error {
 	if err := b.home.remove(ctx, recordsDir); err != nil {
 		return err
 	}
-	_ = os.Remove(b.out) // it is empty, if it is there
+	if st, err := os.Stat(b.out); err == nil { // it is empty
+		if err := errors.Join(os.Chmod(b.home.dir, st.Mode().Perm()), os.Remove(b.out)); err != nil {
+			return err
+		}
+	}
 	return os.Rename(b.home.dir, b.out)
 }
 

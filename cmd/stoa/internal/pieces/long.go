@@ -22,13 +22,13 @@ import (
 // was killed can be resumed.
 type Long struct {
 	pieces
-	of     string
-	sink   *catchup.Building
-	w      *stoa.Writer
-	sum    *content.Summer // of the rows; nil: there is none
-	before []taken         // by earlier runs
-	rows   int64           // of these
-	bytes  int64           // in files, as of the last pause
+	of    string
+	sink  *catchup.Building
+	w     *stoa.Writer
+	sum   *content.Summer // of the rows; nil: there is none
+	parts []int           // of each unit that are recorded
+	rows  int64           // of earlier runs
+	bytes int64           // in files, as of the last pause
 
 	damaged bool // the source is, so that the table is not written
 }
@@ -36,6 +36,7 @@ type Long struct {
 // taken is the part of a unit that was written until a pause.
 type taken struct {
 	Unit  int             `json:"unit"`
+	N     int             `json:"n"` // number of the part: without those before it, its rows are not the next ones
 	Rows  int64           `json:"rows"`
 	Last  []pred.Value    `json:"last,omitempty"` // the primary key of the last row
 	End   bool            `json:"end,omitempty"`  // there are no more
@@ -91,16 +92,15 @@ func (l *Long) create(ctx context.Context) error {
 	if l.w, err = stoa.Create(ctx, l.Out, l.sc, l.Create); err != nil {
 		return err
 	}
-	l.done = make([]unitDone, len(l.units))
-	void := map[int]bool{} // units of which a record is missing
+	l.done, l.parts = make([]unitDone, len(l.units)), make([]int, len(l.units))
 	return l.sink.Resume(ctx, l.of, func(state []byte) (bool, error) {
 		var x taken
 		if json.Unmarshal(state, &x) != nil || x.Unit < 0 || x.Unit >= len(l.units) {
 			return false, nil
 		}
 		u := &l.done[x.Unit]
-		if u.end || void[x.Unit] || !x.End && len(x.Last) != len(l.key) || (l.sum != nil) != (x.Sum != nil) {
-			void[x.Unit] = true
+		if u.end || x.N != l.parts[x.Unit] || !x.End && len(x.Last) != len(l.key) ||
+			(l.sum != nil) != (x.Sum != nil) {
 			return false, nil
 		}
 		if err := l.w.Resume(x.State); err != nil {
@@ -110,7 +110,8 @@ func (l *Long) create(ctx context.Context) error {
 			l.sum.AddSum(*x.Sum)
 		}
 		u.last, u.end = x.Last, x.End
-		l.before, l.rows = append(l.before, x), l.rows+x.Rows
+		l.parts[x.Unit]++
+		l.rows += x.Rows
 		return true, nil
 	})
 }
@@ -235,7 +236,7 @@ func (u *longUnit) pause(ctx context.Context, end bool) error {
 	if err != nil {
 		return err
 	}
-	x := taken{Unit: u.n, Rows: u.rowsIn, Last: u.last, End: end, State: state}
+	x := taken{Unit: u.n, N: l.parts[u.n], Rows: u.rowsIn, Last: u.last, End: end, State: state}
 	if l.sum != nil {
 		now := l.sum.Sum()
 		since := now.Since(u.sum)
@@ -250,5 +251,6 @@ func (u *longUnit) pause(ctx context.Context, end bool) error {
 	if err != nil {
 		return err
 	}
+	l.parts[u.n]++
 	return l.sink.Record(ctx, l.of, text)
 }
