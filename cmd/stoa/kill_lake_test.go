@@ -124,7 +124,8 @@ func TestKilledLakes(t *testing.T) {
 }
 
 // TestChangedLakeFiles: whatever happens to any one file of a run that was killed, data or record, the next run notices
-// it: at the end each row is there once. So it is with other times on all files, other flags, and a directory of others.
+// it, and each row is there once at the end. So it is with other times on all files, with other flags, and with a
+// directory of others.
 func TestChangedLakeFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rows := 400_000
