@@ -30,7 +30,9 @@ type Long struct {
 	rows  int64           // of earlier runs
 	bytes int64           // in files, as of the last pause
 
-	damaged bool // the source is, so that the table is not written
+	damaged bool  // the source is, so that the table is not written
+	lossy   bool  // rows were lost
+	read    int64 // rows that this run has read
 }
 
 // taken is the part of a unit that was written until a pause.
@@ -121,6 +123,11 @@ func (l *Long) Write(ctx context.Context, b arrow.RecordBatch) error { return l.
 
 // Close makes the table visible. What is not what went in is removed, so that no run goes on with it.
 func (l *Long) Close(ctx context.Context) (format.Summary, error) {
+	if n := l.rows + l.read; l.rows > 0 && !l.lossy && l.Create.Rows >= 0 && n != l.Create.Rows {
+		return format.Summary{}, errors.Join(fault.Invalidf("%s: the source has %d rows, and what earlier runs have "+
+			"recorded and this one has read are %d: it was removed", l.sink.Place(), l.Create.Rows, n),
+			l.sink.Discard(context.WithoutCancel(ctx)))
+	}
 	s, err := l.w.Close(ctx)
 	if wrong := new(stoa.UnprovenError); errors.As(err, &wrong) {
 		err = errors.Join(err, l.sink.Discard(context.WithoutCancel(ctx)))
@@ -201,7 +208,7 @@ func (u *longUnit) rows(ctx context.Context, yield func(arrow.RecordBatch, error
 		spec.Filter = afterKey(spec.Filter, l.sc, l.key, last)
 	}
 	spec.Lost = func(x region.Loss) {
-		u.lossy = true
+		u.lossy, l.lossy = true, true
 		if l.spec.Lost != nil {
 			l.spec.Lost(x)
 		}
@@ -211,7 +218,7 @@ func (u *longUnit) rows(ctx context.Context, yield func(arrow.RecordBatch, error
 	}
 	for b, err := range l.t.ScanSplit(ctx, l.units[u.n], spec) {
 		if err == nil {
-			u.rowsIn += b.NumRows()
+			u.rowsIn, l.read = u.rowsIn+b.NumRows(), l.read+b.NumRows()
 			u.last = keyOf(b, l.key)
 		}
 		l.damaged = errors.Is(err, fault.Corrupt)
