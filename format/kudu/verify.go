@@ -173,7 +173,7 @@ func (v *verifier) all(tg format.Target) error {
 			v.missing(s, ts)
 		}
 		for _, tb := range ts {
-			if err := v.replicas(tb.Replicas(), ro); err != nil || v.Stopped() {
+			if err := v.replicas(tb, ro); err != nil || v.Stopped() {
 				return err
 			}
 		}
@@ -181,8 +181,24 @@ func (v *verifier) all(tg format.Target) error {
 	return nil
 }
 
-// replicas verifies the replicas of a tablet, and compares copies of one.
-func (v *verifier) replicas(all []table.Replica, ro table.Options) error {
+// replicas verifies the replicas of a tablet, and compares them.
+func (v *verifier) replicas(tb *table.Tablet, ro table.Options) error {
+	all := tb.Replicas()
+	if v.o.Depth != format.Quick && len(all) > 1 {
+		var last []table.LastChange
+		for _, r := range all {
+			l, err := r.LastChange(v.ctx, !ro.NoWAL)
+			if err != nil && !table.Damaged(err) {
+				return err
+			}
+			last = append(last, l)
+		}
+		unlike := tb.Unlike(last)
+		v.Part = tb.ID
+		if i := slices.IndexFunc(unlike, func(why string) bool { return why != "" }); i >= 0 {
+			v.Report("kudu.replica.differs", all[i].At, "", "%s", unlike[i])
+		}
+	}
 	for i, r := range all {
 		if err := v.tablet(r, ro); err != nil || v.Stopped() {
 			return err

@@ -190,8 +190,8 @@ func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEnt
 		return nil
 	}
 	for _, e := range c.parts[tableID] {
-		if !e.gone &&
-			!slices.ContainsFunc(here, func(tb *table.Tablet) bool { return tb.ID == e.id && tb.HasData() }) {
+		ready := func(tb *table.Tablet) bool { return tb.ID == e.id && tb.State == meta.TabletReady }
+		if !e.gone && !slices.ContainsFunc(here, ready) {
 			out = append(out, e)
 		}
 	}

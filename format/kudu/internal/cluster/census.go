@@ -118,17 +118,24 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 	base.Tablet = tb.ID
 	base.Partition = cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")
 	newest := uint64(0)
+	var last []table.LastChange
 	for _, r := range tb.Replicas() {
 		l := base
 		l.Server, l.Place = r.FS.UUID, r.FS.MetaDir
-		if err := s.judge(ctx, &l, tb, r); err != nil {
+		x, err := s.judge(ctx, &l, tb, r)
+		if err != nil {
 			return nil, false, err
 		}
+		last = append(last, x)
 		newest = max(newest, l.Last)
 		out = append(out, l)
 	}
+	unlike := tb.Unlike(last)
 	for i := range out {
 		l := &out[i]
+		if l.State == StateWhole && unlike[i] != "" {
+			l.State, l.Why = StateDamaged, unlike[i]
+		}
 		if l.State == StateWhole && l.Last < newest {
 			l.State = StateBehind
 			l.Why = "its last operation is at " + table.TimeText(l.Last)
@@ -139,23 +146,24 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 }
 
 // judge determines the state of a replica from its own files and the tablet's Raft configuration.
-func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r table.Replica) error {
+func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r table.Replica) (
+	last table.LastChange, err error) {
 	switch {
 	case !r.HasData():
 		l.State, l.Why = StateTombstone, "it was deleted from this server"
-		return nil
+		return table.NoChange, nil
 	case r.State != meta.TabletReady:
 		l.State, l.Why = StateCopying, "its state is "+r.State.String()
-		return nil
+		return table.NoChange, nil
 	}
-	last, _, err := r.LastTime(ctx, !s.noWAL)
+	last, err = r.LastChange(ctx, !s.noWAL)
 	if err != nil && !table.Damaged(err) {
-		return err
+		return last, err
 	}
-	l.Last = last
+	l.Last = last.Time
 	found, err := s.quickHealthOf(ctx, &table.Tablet{Replica: r})
 	if err != nil && !errors.As(err, new(*fault.Error)) {
-		return err
+		return last, err
 	}
 	bad := slices.IndexFunc(found, func(x region.Finding) bool { return x.Severity >= region.Error })
 	switch {
@@ -163,24 +171,12 @@ func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r 
 		l.State, l.Why = StateDamaged, err.Error()
 	case bad >= 0:
 		l.State, l.Why = StateDamaged, found[bad].Message
-	case evicted(tb, r):
+	case tb.Stranger(r):
 		l.State, l.Why = StateEvicted, "the tablet's newest Raft configuration does not have this server: evicted"
 	default:
 		l.State = StateWhole
 	}
-	return nil
-}
-
-// evicted reports whether the newest Raft configuration in any replica of the tablet lacks r's server.
-func evicted(tb *table.Tablet, r table.Replica) bool {
-	var newest *meta.Consensus
-	for _, x := range tb.Replicas() {
-		if c := x.Consensus; c != nil && x.HasData() && (newest == nil || c.Index > newest.Index) {
-			newest = c
-		}
-	}
-	return newest != nil && r.FS.UUID != "" &&
-		!slices.ContainsFunc(newest.Peers, func(p meta.Peer) bool { return p.UUID == r.FS.UUID })
+	return last, nil
 }
 
 // absentTables returns the lines for tables that only the master's catalogue lists.

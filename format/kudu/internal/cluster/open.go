@@ -137,11 +137,9 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 		}
 	}
 	whole := Whole(ts, tg.Table, ro)
-	var gaps []region.Finding
-	if whole && !ro.Gaps {
-		if gaps, err = s.Gaps(ctx, ts); err != nil {
-			return nil, err
-		}
+	gaps, err := s.gapsOf(ctx, ts, whole, ro)
+	if err != nil {
+		return nil, err
 	}
 	if whole && len(gaps) == 0 && !ro.Blocks {
 		if gaps, err = s.UnclaimedOf(ctx, ts, tg.Table != ""); err != nil {
@@ -179,6 +177,21 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 		t.Noticed = append(t.Noticed, *outside)
 	}
 	return t, nil
+}
+
+// gapsOf is Gaps as the options ask for it, or, for a tablet alone, a finding if it is not ready.
+func (s *Servers) gapsOf(ctx context.Context, ts []*table.Tablet, whole bool, ro table.Options) ([]region.Finding,
+	error) {
+	switch {
+	case ro.Gaps:
+		return nil, nil
+	case whole:
+		return s.Gaps(ctx, ts)
+	case ts[0].State == meta.TabletReady:
+		return nil, nil
+	}
+	return []region.Finding{ts[0].Note("kudu.tablet.missing", ts[0].At, "no replica here is whole: the state of the "+
+		"one that is read is "+ts[0].State.String()+"; partial=true if that is expected")}, nil
 }
 
 // Whole reports whether the tablets found by the name what and the options are read as a whole table and not as one

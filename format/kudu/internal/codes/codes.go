@@ -59,7 +59,8 @@ var fsCodes = check.Codes{
 	{Code: "kudu.superblock.odd", Severity: region.Error, Help: "A superblock can be read but is suspect: a checksum " +
 		"does not match, bytes follow its record, or it is another tablet's. Its content may be wrong."},
 	{Code: "kudu.tablet.unfinished", Severity: region.Warning,
-		Help: "A tablet was being copied from another server, or deleted. Only part of it may be here."},
+		Help: "A tablet was being copied from another server, or deleted, or its state is not one of Kudu's. Only " +
+			"part of it may be here."},
 }
 
 // MaxAlike is the number of findings with the same code that are kept for one container or log; the rest are counted.

@@ -67,10 +67,11 @@ var tableCodes = check.Codes{
 		"metadata: readers that prune by it skip rowsets."},
 	{Code: "kudu.read", Severity: region.Error, Help: "Reading a file or directory failed, so it was not checked."},
 	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read lacks " +
-		"operations that another replica has, but that one is damaged or incomplete: rows may be out of date."},
+		"operations that another replica has, but that one is damaged or incomplete; or its server was evicted from " +
+		"the tablet: rows may be out of date."},
 	{Code: "kudu.replica.differs", Severity: region.Error, Help: "Two copies of one server have blocks with the same " +
 		"id and different content, and nothing in either is damaged: one of them is not the server's, and its rows " +
-		"may be those that are read."},
+		"may be those that are read. Or replicas with the same latest operation have different numbers of rows."},
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be opened for checking."},
 	{Code: "kudu.rowset.live", Severity: region.Error, Help: "The number of live rows of a rowset differs from its " +
 		"superblock: its REDO files are another rowset's, or from another time. The changes of the right files are " +
@@ -85,8 +86,8 @@ var tableCodes = check.Codes{
 	{Code: "kudu.table.incomplete", Severity: region.Error, Help: "Part of a table, or of a tablet whose table is " +
 		"unknown, is missing: a tablet that must exist is missing, or none of its replicas is intact. stoa census " +
 		"lists the state of each replica."},
-	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema implies a tablet that none of " +
-		"the given directories holds: its rows are not read."},
+	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "A tablet that must exist is in none of the given " +
+		"directories, or only as a tombstone or an unfinished copy: its rows are not read."},
 	{Code: "kudu.tablet.rebuilt", Severity: region.Error, Help: "A tablet has no readable superblock. Its rows are " +
 		"those that the operations in its log produce, or, if the log does not begin with the tablet's first " +
 		"operation, those of the blocks that no superblock names and that fit its schema; the message tells which."},

@@ -213,7 +213,7 @@ func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 		f.fault("kudu.superblock.odd", err, id)
 		t.Notes = append(t.Notes, err)
 	}
-	if t.State == meta.TabletCopying || t.State == meta.TabletDeleted {
+	if t.State != meta.TabletReady && t.State != meta.TabletTombstoned {
 		f.Note("kudu.tablet.unfinished", t.At, id, "the tablet's state is "+t.State.String())
 	}
 	m, notes, err := meta.ReadConsensus(ctx, f.Tree, path.Join(f.MetaDir, ConsensusDir, id), f.kept())

@@ -190,12 +190,19 @@ func (r *RowSet) append(dst []byte) []byte {
 			dst = pb.AppendMessage(dst, 4+field, pb.AppendMessage(nil, 2, b.append(nil)))
 		}
 	}
-	dst = pb.AppendMessage(dst, 6, r.Bloom.append(nil))
-	if !r.Adhoc.IsNull() {
-		dst = pb.AppendMessage(dst, 7, r.Adhoc.append(nil))
+	for field, b := range []BlockRef{r.Bloom, r.Adhoc} {
+		if !b.IsNull() {
+			dst = pb.AppendMessage(dst, 6+field, b.append(nil))
+		}
 	}
-	dst = pb.AppendBytes(dst, 8, r.MinKey)
-	dst = pb.AppendBytes(dst, 9, r.MaxKey)
+	for field, key := range [][]byte{r.MinKey, r.MaxKey} {
+		if key != nil { // Kudu leaves out the keys of some rowsets
+			dst = pb.AppendBytes(dst, 8+field, key)
+		}
+	}
+	if r.LiveRows < 0 {
+		return dst
+	}
 	return pb.AppendInt(dst, 10, r.LiveRows)
 }
 

@@ -160,14 +160,19 @@ func (s *PartitionSchema) Tablets(sc *Schema, gap Partition) []Partition {
 
 // Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The
 // tablets in missing must exist somewhere; uncovered are ranges that the table may have been created without: only its
-// master knows. more is the number of missing buckets that are not listed.
+// master knows. more is the number of missing buckets that are not listed. A tablet that is not ready, so that its rows
+// are elsewhere, is missing, unless its range has another tablet by now.
 func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
 	var newest *Tablet
 	var given []Partition
 	var custom []RangeHash // of all tablets: each knows those that there were when it was created
 	for _, t := range tablets {
-		if t.HasData() {
+		replaced := func(x *Tablet) bool { return x.State == TabletReady && x.Partition.overlaps(&t.Partition) }
+		if t.State == TabletReady {
 			given = append(given, t.Partition)
+		} else if !slices.ContainsFunc(tablets, replaced) {
+			given = append(given, t.Partition)
+			missing = append(missing, Gap{t.Partition, t.Partitioning.Text(&t.Schema, &t.Partition), true})
 		}
 		if newest == nil || t.SchemaVersion > newest.SchemaVersion {
 			newest = t
@@ -179,7 +184,7 @@ func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
 		}
 	}
 	if newest == nil || !newest.Partitioning.Stored {
-		return nil, nil, 0
+		return missing, nil, 0
 	}
 	s := newest.Partitioning
 	s.Custom = custom
@@ -192,6 +197,12 @@ func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
 		}
 	}
 	return missing, uncovered, more
+}
+
+// overlaps reports whether two partitions of a table have keys in common.
+func (p *Partition) overlaps(q *Partition) bool {
+	before := func(a, b []byte) bool { return len(b) == 0 || bytes.Compare(a, b) < 0 } // b is an end
+	return before(p.Start, q.End) && before(q.Start, p.End)
 }
 
 func bucketKey(buckets []int32) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -16,60 +17,100 @@ import (
 	"stoa/vec"
 )
 
-// Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before
-// unfinished copies, those of whose servers no data directory is here, and tombstones; then by their latest
-// operation before the snapshot, in deltas or log; then a complete log is preferred; then fewer losses that nothing
-// else can make up for; then fewer missing blocks, not counting bloom files. Operations rank above blocks, because
-// damage can be repaired from other replicas but missing operations cannot. Without deep only the state counts, and
-// nothing is read.
+// Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before those of
+// whose servers no data directory is here, unfinished copies, and tombstones; then by their latest operation before the
+// snapshot, in deltas or log; then members of the tablet's newest Raft configuration are preferred; then a complete
+// log; then fewer losses that nothing else can make up for; then fewer missing blocks, not counting bloom files; then
+// more rows. Operations rank above blocks, because damage can be repaired from other replicas but missing operations
+// cannot. Without deep only the state counts, and nothing is read.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil
 	}
-	type rank struct {
-		Replica
-		state, holes int
-		gone         int // 1: rows are lost
-		lost         losses
-		last         uint64
-	}
 	var all []rank
-	for _, r := range append([]Replica{tb.Replica}, tb.Others...) {
-		x := rank{Replica: r}
+	for _, r := range tb.Replicas() {
+		x := rank{Replica: r, LastChange: NoChange}
 		switch {
 		case !r.HasData():
+			x.state = 3
+		case r.State != meta.TabletReady:
 			x.state = 2
-		case r.State != meta.TabletReady, len(r.FS.DataDirs) == 0 && len(r.RowSets) > 0:
+		case len(r.FS.DataDirs) == 0 && len(r.RowSets) > 0:
 			x.state = 1
 		}
-		if all = append(all, x); !deep {
-			continue
+		if deep {
+			var err error
+			if x.LastChange, err = r.LastChange(ctx, !ro.NoWAL); err != nil {
+				return err
+			}
+			if x.lost, err = r.missing(ctx, ro.Rebuild); err != nil {
+				return err
+			}
+			if tb.Stranger(r) {
+				x.stranger = 1
+			}
 		}
-		y := &all[len(all)-1]
-		last, holes, err := r.LastTime(ctx, !ro.NoWAL)
-		if err != nil {
-			return err
-		}
-		y.last, y.holes = min(last, ro.At), holes
-		if y.lost, err = r.missing(ctx, ro.Rebuild); err != nil {
-			return err
-		}
-		y.gone = min(y.lost.final, 1)
+		all = append(all, x)
 	}
 	sorted.StablyBy(all, func(a, b rank) int {
-		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.gone, b.gone), cmp.Compare(b.last, a.last),
-			cmp.Compare(a.holes, b.holes), cmp.Compare(a.lost.final, b.lost.final), cmp.Compare(a.lost.all, b.lost.all))
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(min(a.lost.final, 1), min(b.lost.final, 1)),
+			cmp.Compare(min(b.Time, ro.At), min(a.Time, ro.At)), cmp.Compare(a.stranger, b.stranger),
+			cmp.Compare(a.holes, b.holes), cmp.Compare(a.lost.final, b.lost.final),
+			cmp.Compare(a.lost.all, b.lost.all), cmp.Compare(b.rows, a.rows))
 	})
 	tb.Replica, tb.Others, tb.Findings = all[0].Replica, nil, nil
 	for _, x := range all[1:] {
-		if tb.Others = append(tb.Others, x.Replica); x.last > all[0].last && len(tb.Findings) == 0 {
-			tb.Findings = append(tb.Findings, tb.Note("kudu.replica.behind", fault.Span{Object: tb.Object},
-				fmt.Sprintf("the replica of server %s, which is read, has operations up to %s; that of server "+
-					"%s (%s) up to %s",
-					tb.FS.UUID, TimeText(all[0].last), x.FS.UUID, x.State, TimeText(x.last))))
-		}
+		tb.Others = append(tb.Others, x.Replica)
+	}
+	if deep {
+		tb.tell(all, ro.At)
 	}
 	return nil
+}
+
+// rank is what decides which of several replicas is read.
+type rank struct {
+	Replica
+	LastChange
+	state    int
+	stranger int // 1: it is one
+	lost     losses
+}
+
+// tell adds a finding if the first of the replicas, which is read, may not have the tablet's rows.
+func (tb *Tablet) tell(all []rank, at uint64) {
+	i := slices.IndexFunc(all, func(x rank) bool { return min(x.Time, at) > min(all[0].Time, at) })
+	note := func(code, layout string, args ...any) {
+		tb.Findings = append(tb.Findings, tb.Note(code, fault.Span{Object: tb.Object}, fmt.Sprintf(layout, args...)))
+	}
+	switch {
+	case i >= 0:
+		note("kudu.replica.behind", "the replica of server %s, which is read, has operations up to %s; that of server "+
+			"%s (%s) up to %s", tb.FS.UUID, TimeText(min(all[0].Time, at)), all[i].FS.UUID, all[i].State,
+			TimeText(min(all[i].Time, at)))
+	case all[0].stranger > 0 && all[0].HasData():
+		note("kudu.replica.behind", "the replica of server %s, which is read, was evicted: the tablet's newest Raft "+
+			"configuration does not have the server", tb.FS.UUID)
+	}
+	for _, x := range all[1:] {
+		if why := x.differs(all[0].LastChange); why != "" && x.stranger == 0 {
+			note("kudu.replica.differs", "the replica of server %s, which is read, and that of server %s have %s",
+				tb.FS.UUID, x.FS.UUID, why)
+			break
+		}
+	}
+}
+
+// Stranger reports whether the newest Raft configuration in any replica of the tablet lacks r's server.
+func (tb *Tablet) Stranger(r Replica) bool {
+	var newest *meta.Consensus
+	for _, x := range tb.Replicas() {
+		if c := x.Consensus; c != nil && x.HasData() && (newest == nil || c.Index > newest.Index) {
+			newest = c
+		}
+	}
+	return newest != nil && r.FS.UUID != "" &&
+		!slices.ContainsFunc(newest.Peers, func(p meta.Peer) bool { return p.UUID == r.FS.UUID })
 }
 
 // losses counts the missing or damaged blocks of a replica. The final ones are those whose cells fill does not find in
@@ -149,25 +190,56 @@ func (r Replica) sound(ctx context.Context, b meta.KindedBlock, pages bool) (boo
 // LastTime returns the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if unknown.
 // holes is 1 if there is no log, 2 if the log lacks earlier operations; without deep it is 0.
 func (r Replica) LastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
-	l, err := r.lastChange(ctx, deep)
-	return l.time, l.holes, err
+	l, err := r.LastChange(ctx, deep)
+	return l.Time, l.holes, err
 }
 
-// lastChange is what a replica knows of its latest change: see LastTime.
-type lastChange struct {
-	time  uint64
+// LastChange is what a replica knows of its latest change: see LastTime.
+type LastChange struct {
+	Time  uint64
 	holes int
-	none  bool // there is certainly none since its rowsets were written, as its whole log is empty
+	none  bool  // there is certainly none since its rowsets were written, as its whole log is empty
+	rows  int64 // live rows after it, if all of the log was flushed; -1: unknown
 }
 
-func (r Replica) lastChange(ctx context.Context, deep bool) (l lastChange, err error) {
+// NoChange is that of a replica without data.
+var NoChange = LastChange{rows: -1}
+
+// differs says how many rows two replicas with the same latest change have, if not the same number; "" otherwise. Then
+// one of them is not the tablet's, or from another time, and nothing tells which.
+func (l LastChange) differs(o LastChange) string {
+	if l.rows < 0 || o.rows < 0 || l.rows == o.rows || l.Time != o.Time {
+		return ""
+	}
+	return fmt.Sprintf("%d and %d rows, which no operation explains", o.rows, l.rows)
+}
+
+// Unlike returns, for each of Replicas, in what it differs from another member with the same latest operation; "" if it
+// does not.
+func (tb *Tablet) Unlike(last []LastChange) []string {
+	all := tb.Replicas()
+	out := make([]string, len(all))
+	for i := range all {
+		for k := range i {
+			if why := last[i].differs(last[k]); why != "" && !tb.Stranger(all[i]) && !tb.Stranger(all[k]) {
+				why = fmt.Sprintf("the replicas of servers %s and %s have %s", all[k].FS.UUID, all[i].FS.UUID, why)
+				out[i], out[k] = cmp.Or(out[i], why), cmp.Or(out[k], why)
+			}
+		}
+	}
+	return out
+}
+
+// LastChange reads what a replica knows of its latest change; with deep, its log, too.
+func (r Replica) LastChange(ctx context.Context, deep bool) (l LastChange, err error) {
+	l = NoChange
 	if !r.HasData() {
 		return l, nil
 	}
 	t := &Table{Tree: r.FS.Tree, Limits: r.FS.Options.Limits.WithDefaults(), NoVerify: r.FS.Options.NoVerify}
 	tb := &Tablet{Replica: r}
 	if !deep {
-		l.time, err = t.Flushed(ctx, tb, tb.RowSets)
+		l.Time, err = t.Flushed(ctx, tb, tb.RowSets)
 		return l, err
 	}
 	log, last, err := t.readLog(ctx, tb, wal.Nowhere)
@@ -179,8 +251,10 @@ func (r Replica) lastChange(ctx context.Context, deep bool) (l lastChange, err e
 		l.holes = 2
 	case log.Missing:
 		l.holes = 1
+	case log.Ops == 0 && r.State == meta.TabletReady:
+		l.rows = r.Rows()
 	}
-	l.time = max(last, log.LastWrite)
-	l.none = log.Empty && l.holes == 0 && l.time == 0
+	l.Time = max(last, log.LastWrite)
+	l.none = log.Empty && l.holes == 0 && l.Time == 0
 	return l, nil
 }

@@ -141,14 +141,14 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	}
 	if !x.known {
 		var err error
-		if x.last, err = tb.lastChange(ctx, true); err != nil {
+		if x.last, err = tb.LastChange(ctx, true); err != nil {
 			return nil, err
 		}
 		x.known, x.open = true, map[*fs.FS]*fallback{}
 	}
 	f, ok := x.open[r.FS]
 	if !ok {
-		last, err := r.lastChange(ctx, true)
+		last, err := r.LastChange(ctx, true)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	if a.none && b.none { // both are as they were written
 		return f, nil
 	}
-	if b.holes == 2 || b.holes > a.holes || b.time == 0 || b.time < a.time && b.time < t.Opts.At {
+	if b.holes == 2 || b.holes > a.holes || b.Time == 0 || b.Time < a.Time && b.Time < t.Opts.At {
 		return nil, nil
 	}
 	return f, nil
@@ -187,7 +187,7 @@ func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]
 	if m := tb.logged; m != nil && m.lost {
 		return nil, fault.Invalidf("the replica lacks changes")
 	}
-	if tb.TooOld(t.Opts.At, f.last.time) != nil {
+	if tb.TooOld(t.Opts.At, f.last.Time) != nil {
 		return nil, fault.Invalidf("the replica may lack history")
 	}
 	span := keySpan{low: keys[0], high: append(bytes.Clone(keys[len(keys)-1]), 0)}

@@ -79,14 +79,14 @@ type RowSet struct {
 type filler struct {
 	mu    sync.Mutex
 	open  map[*fs.FS]*fallback // by server of the replica
-	last  lastChange           // of the replica that is read
+	last  LastChange           // of the replica that is read
 	known bool                 // last is set
 }
 
 // fallback is another replica, opened.
 type fallback struct {
 	t    *Table
-	last lastChange
+	last LastChange
 }
 
 // logRows are the rows that only a tablet's log has, as they were at the snapshot, column by column.
