@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"stoa/fault"
@@ -26,7 +27,7 @@ const (
 	catalogTablet = 2 // SysTabletsEntryPB; entry_id is the tablet's id
 )
 
-// catalog is the content of sys.catalog.
+// catalog is the content of sys.catalog, of all clusters that are here.
 type catalog struct {
 	tables  map[string]catalogEntry   // by table id
 	tablets map[string]catalogEntry   // by tablet id
@@ -87,59 +88,126 @@ func ParseCatalogTablet(c *wire.Cursor, id string) (e catalogEntry) {
 	return e
 }
 
-// readCatalog reads the catalogue if a master's directory is present. Damage in it is a finding.
+// readCatalog reads the catalogues of the masters that are here: one a cluster. A table is in one of them, so together
+// they are what the masters know. Damage in them is a finding.
 func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) error {
-	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool {
-		return tb.ID == meta.SystemCatalogID &&
-			tb.HasData()
-	})
+	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID == meta.SystemCatalogID })
 	if i < 0 {
 		return nil
 	}
-	tb := s.Tablets[i]
-	if err := tb.Choose(ctx, true, table.Options{At: table.Latest}); err != nil {
-		return err
-	}
-	ro.At, ro.Partial, ro.NoWAL = table.Latest, true, false // with the log: most of it is never flushed
-	o.Opts, o.Tracer = nil, nil
-	c := &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{},
-		parts: map[string][]catalogEntry{}}
-	bad := func(err error) error {
-		if !errors.As(err, new(*fault.Error)) {
+	all := clusters(s.Tablets[i])
+	sure := true // of what the masters do not know
+	for _, tb := range all {
+		c, whole, err := s.catalogOf(ctx, tb, tg, o, ro)
+		var bad *fault.Error
+		switch {
+		case errors.As(err, &bad):
+			s.Findings = append(s.Findings, codes.Finding("kudu.catalog.damaged", err, meta.SystemCatalogID))
+		case err != nil:
 			return err
+		case s.catalog == nil:
+			s.catalog = c
+		default:
+			s.catalog.add(c)
 		}
-		s.Findings = append(s.Findings, codes.Finding("kudu.catalog.damaged", err, meta.SystemCatalogID))
+		sure = sure && whole
+	}
+	if s.catalog == nil {
 		return nil
 	}
-	t, err := table.New(tg.Tree, []*table.Tablet{tb}, o, ro)
-	if err != nil {
-		return bad(err)
-	}
-	kind, id, metadata := t.Stored.FindName("entry_type"), t.Stored.FindName("entry_id"), t.Stored.FindName("metadata")
-	if kind < 0 || id < 0 || metadata < 0 {
-		return bad(fault.Corruptf(tb.At, "schema", "not the schema of a catalogue"))
-	}
-	err = c.read(ctx, t, tb, [3]int{kind, id, metadata})
-	gone := false
-	for _, x := range t.Findings() {
-		gone = gone || x.Code == "kudu.wal.missing" || x.Code == "kudu.wal.deleted"
-		if x.Severity >= region.Warning {
-			s.Findings = append(s.Findings, x)
-		}
-	}
-	if err != nil {
-		return bad(err)
-	}
-	s.catalog = c
-	if !gone {
-		s.unknown(tb)
+	if sure {
+		s.unknown(all)
 	}
 	for _, b := range s.broken {
-		if e, ok := c.tablets[b.ID]; ok && b.TableID == "" {
+		if e, ok := s.catalog.tablets[b.ID]; ok && b.TableID == "" {
 			b.TableID = e.table
 		}
 	}
 	return nil
+}
+
+// clusters divides the replicas of the catalogue by cluster: its tablet has the same id in each. Masters are of one
+// cluster if a Raft configuration names both, or one of each names a third.
+func clusters(catalog *table.Tablet) (out []*table.Tablet) {
+	var members []map[string]bool
+	for _, r := range catalog.Replicas() {
+		if !r.HasData() {
+			continue
+		}
+		tb, of := &table.Tablet{Replica: r}, map[string]bool{r.FS.UUID: true}
+		if r.Consensus != nil {
+			for _, p := range r.Consensus.Peers {
+				of[p.UUID] = true
+			}
+		}
+		delete(of, "")
+		for i := len(out) - 1; i >= 0; i-- {
+			apart := true
+			for id := range of {
+				apart = apart && !members[i][id]
+			}
+			if apart {
+				continue
+			}
+			tb = &table.Tablet{Replica: out[i].Replica, Others: append(out[i].Others, tb.Replicas()...)}
+			maps.Copy(of, members[i])
+			out, members = slices.Delete(out, i, i+1), slices.Delete(members, i, i+1)
+		}
+		out, members = append(out, tb), append(members, of)
+	}
+	if len(out) == 1 {
+		return []*table.Tablet{catalog}
+	}
+	return out
+}
+
+// catalogOf reads the catalogue of a cluster. whole is false if tables may be missing from it.
+func (s *Servers) catalogOf(ctx context.Context, tb *table.Tablet, tg format.Target, o format.OpenOptions,
+	ro table.Options) (c *catalog, whole bool, err error) {
+	if err := tb.Choose(ctx, true, table.Options{At: table.Latest}); err != nil {
+		return nil, false, err
+	}
+	ro.At, ro.Partial, ro.NoWAL = table.Latest, true, false // with the log: most of it is never flushed
+	o.Opts, o.Tracer = nil, nil
+	c = &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{},
+		parts: map[string][]catalogEntry{}}
+	t, err := table.New(tg.Tree, []*table.Tablet{tb}, o, ro)
+	if err != nil {
+		return nil, false, err
+	}
+	kind, id, metadata := t.Stored.FindName("entry_type"), t.Stored.FindName("entry_id"), t.Stored.FindName("metadata")
+	if kind < 0 || id < 0 || metadata < 0 {
+		return nil, false, fault.Corruptf(tb.At, "schema", "not the schema of a catalogue")
+	}
+	err = c.read(ctx, t, tb, [3]int{kind, id, metadata})
+	whole = err == nil
+	for _, x := range t.Findings() {
+		whole = whole && x.Code != "kudu.wal.missing" && x.Code != "kudu.wal.deleted"
+		if x.Severity >= region.Warning {
+			s.Findings = append(s.Findings, x)
+		}
+	}
+	return c, whole, err
+}
+
+// add adds the entries of another cluster's catalogue. Of a table in both, which only copies can be, the one that was
+// not deleted counts.
+func (c *catalog) add(more *catalog) {
+	for id, e := range more.tables {
+		if old, ok := c.tables[id]; !ok || old.gone {
+			c.tables[id] = e
+		}
+	}
+	for _, parts := range more.parts {
+		for _, e := range parts {
+			if old, ok := c.tablets[e.id]; ok && !old.gone {
+				continue
+			}
+			c.tablets[e.id] = e
+			c.parts[e.table] = append(slices.DeleteFunc(c.parts[e.table],
+				func(x catalogEntry) bool { return x.id == e.id }), e)
+		}
+	}
 }
 
 // read reads the entries. columns are the positions of entry_type, entry_id and metadata.
@@ -160,14 +228,18 @@ func (c *catalog) read(ctx context.Context, t *table.Table, tb *table.Tablet, co
 	})
 }
 
-// unknown reports each table whose tablets are present but which the catalogue, read from tb, does not list. That says
-// nothing about the tables that it lists.
-func (s *Servers) unknown(tb *table.Tablet) {
+// unknown reports each table whose tablets are present but which no catalogue, of those read from all, lists. That says
+// nothing about the tables that they list.
+func (s *Servers) unknown(all []*table.Tablet) {
+	who := "the master's catalogue lacks"
+	if len(all) > 1 {
+		who = fmt.Sprintf("the catalogues of %d clusters lack", len(all))
+	}
 	for _, ts := range s.Tables() {
 		if top := table.Newest(ts); top.ID != meta.SystemCatalogID && top.HasData() &&
 			s.catalog.tables[top.TableID].id == "" {
-			s.Findings = append(s.Findings, codes.Codes.Finding("kudu.catalog.behind", fault.Span{Object: tb.Object},
-				top.ID, fmt.Sprintf("the master's catalogue lacks table %s, which is here", top.Table)))
+			s.Findings = append(s.Findings, codes.Codes.Finding("kudu.catalog.behind",
+				fault.Span{Object: all[0].Object}, top.ID, fmt.Sprintf("%s table %s, which is here", who, top.Table)))
 		}
 	}
 }
