@@ -262,6 +262,9 @@ func (m *mender) whole(ctx context.Context, tb *table.Tablet, ro table.Options) 
 		for k, b := range tb.RowSets[i].Blocks() {
 			found := false
 			for _, p := range copies[k] {
+				if !p.Usable() {
+					continue
+				}
 				sound, err := m.sound(ctx, b, p)
 				if err != nil {
 					return nil, 0, "", err

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -26,14 +27,33 @@ type Place struct {
 	ID  uint64
 	At  fault.Span // the file, and the range in it
 	Dir int        // data directory: index into FS.DataDirs; -1 if the block was found in none
+
+	Proof *Proof // that it is a copy of the block that was asked for; nil: it is that block
+}
+
+// Proof tells whether a rowset of another replica, or of another copy of the server, is a copy. The answer costs
+// reading both, and is found when it is needed.
+type Proof struct {
+	once  sync.Once
+	Check func() bool
+	holds bool
+}
+
+// Usable reports whether the bytes at the place may stand for the block.
+func (p *Place) Usable() bool { return p.Proof == nil || p.Proof.Holds() }
+
+// Holds reports whether it is a copy.
+func (p *Proof) Holds() bool {
+	p.once.Do(func() { p.holds = p.Check() })
+	return p.holds
 }
 
 // placed returns the place of a block of the log block manager. If the block is not (completely) there, the error is
 // Corrupt, and the Place holds what is known about it.
 func (f *FS) placed(id uint64, x Placed) (Place, error) {
 	c := f.Containers[x.Container]
-	p := Place{id, fault.Span{Object: cmp.Or(c.Data, path.Join(f.DataDirs[c.Dir].Dir, c.Name+DataSuffix)),
-		Off: x.Off, Len: x.Len}, c.Dir}
+	p := Place{ID: id, At: fault.Span{Object: cmp.Or(c.Data, path.Join(f.DataDirs[c.Dir].Dir, c.Name+DataSuffix)),
+		Off: x.Off, Len: x.Len}, Dir: c.Dir}
 	switch {
 	case x.lost && c.Data == "":
 		return p, fault.Corruptf(p.At, "", "block %d: the container's data file is missing", id)
@@ -91,7 +111,7 @@ func (f *FS) fileOf(ctx context.Context, t *meta.Tablet, id uint64) (Place, erro
 				return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: at}, "",
 					"a directory stands where the file of block %d must be", id)
 			default:
-				return Place{id, fault.Span{Object: at, Len: info.Size}, i}, nil
+				return Place{ID: id, At: fault.Span{Object: at, Len: info.Size}, Dir: i}, nil
 			}
 		}
 	}
@@ -119,7 +139,7 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 					!f.DataDirs[f.Containers[first].Dir].foreign {
 					continue // it is counted with the first container that has the id
 				}
-				if !yield(Place{x.ID, fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, c.Dir}, nil) {
+				if !yield(Place{ID: x.ID, At: fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, Dir: c.Dir}, nil) {
 					return
 				}
 			}
@@ -148,7 +168,7 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 			if err != nil || id == 0 || path.Join(f.DataDirs[dir].Dir, BlockPath(id)) != info.Name {
 				continue // a temporary file
 			}
-			if !yield(Place{id, fault.Span{Object: info.Name, Len: info.Size}, dir}, nil) {
+			if !yield(Place{ID: id, At: fault.Span{Object: info.Name, Len: info.Size}, Dir: dir}, nil) {
 				return false
 			}
 		}

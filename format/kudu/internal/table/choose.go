@@ -168,15 +168,9 @@ func (r Replica) sound(ctx context.Context, b meta.KindedBlock, pages bool) (boo
 		return false, unlessDamaged(err)
 	}
 	o := format.OpenOptions{Limits: r.FS.Options.Limits, NoVerify: r.FS.Options.NoVerify,
-		Depth: format.Quick, Opts: map[string]string{"kind": "column"}}
+		Depth: format.Quick, Opts: map[string]string{"kind": kindOf(b)}}
 	if pages {
 		o.Depth = format.Sums
-	}
-	switch b.Kind {
-	case "redo", "undo":
-		o.Opts["kind"] = "delta"
-	case "adhoc-index":
-		o.Opts["kind"] = "index"
 	}
 	tg := format.Target{Tree: r.FS.Tree, Name: p.At.Object, At: vec.Range{From: p.At.Off, To: p.At.End()}}
 	for x := range cfile.Format.Verify(ctx, tg, o) {
@@ -185,6 +179,17 @@ func (r Replica) sound(ctx context.Context, b meta.KindedBlock, pages bool) (boo
 		}
 	}
 	return true, ctx.Err()
+}
+
+// kindOf is the kind of CFile that a block is.
+func kindOf(b meta.KindedBlock) string {
+	switch b.Kind {
+	case "redo", "undo":
+		return "delta"
+	case "adhoc-index":
+		return "index"
+	}
+	return "column"
 }
 
 // LastTime returns the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if unknown.

@@ -152,7 +152,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 // there is none, it returns p and err, or a page of a twin that loses only a part of the rows.
 func (x *columnChunk) nextOfTwin(ctx context.Context, p format.Page, err error) (format.Page, error) {
 	for i := range x.places {
-		if i == x.listed {
+		if i == x.listed || !x.places[i].Usable() {
 			continue
 		}
 		at := x.places[i].At
@@ -334,7 +334,7 @@ func (x *columnChunk) decodeElsewhere(t *format.Task, dst *vec.Vector, err error
 		return p.At.Object == at.Object && p.At.Off <= at.Off && at.End() <= p.At.End()
 	})
 	for i, p := range x.places {
-		if base < 0 || i == base {
+		if base < 0 || i == base || !p.Usable() {
 			continue
 		}
 		again := *t

@@ -86,7 +86,7 @@ func (t *Table) replicaCells(ctx context.Context, s *RowSet, col int, first int6
 	}
 	c := &t.Stored.Columns[col]
 	for _, r := range s.Tablet.Others {
-		f, err := t.fallback(ctx, s.Tablet, r)
+		f, err := t.fallback(ctx, s, r)
 		if err != nil || f == nil {
 			continue
 		}
@@ -131,8 +131,9 @@ func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, 
 }
 
 // fallback opens another replica; nil if its log is damaged, or if it lacks operations before the snapshot that the
-// replica being read has.
-func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback, error) {
+// replica being read has, or if sound bytes of the rowset are others there.
+func (t *Table) fallback(ctx context.Context, s *RowSet, r Replica) (*fallback, error) {
+	tb := s.Tablet
 	x := &tb.filler
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,7 +156,7 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 		other := &Tablet{Replica: r}
 		ro := t.Opts
 		ro.Partial = true
-		f = &fallback{last: last}
+		f = &fallback{last: last, alike: map[*RowSet]bool{}}
 		if f.t, err = New(t.Tree, []*Tablet{other}, format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify},
 			ro); err != nil {
 			return nil, err
@@ -163,13 +164,60 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 		x.open[r.FS] = f
 	}
 	a, b := x.last, f.last
-	if a.none && b.none { // both are as they were written
-		return f, nil
+	same := false
+	for i := range s.twins {
+		if s.twins[i].FS == r.FS {
+			if same = s.twins[i].proof.Holds(); !same {
+				return nil, nil
+			}
+		}
+	}
+	if a.none && b.none { // both are as they were written, and no operation tells whether that is the same
+		alike, known := f.alike[s]
+		if !same && !known {
+			alike = t.alike(ctx, s, f, r.ID)
+			f.alike[s] = alike
+		}
+		if same || alike {
+			return f, nil
+		}
+		return nil, nil
 	}
 	if b.holes == 2 || b.holes > a.holes || b.Time == 0 || b.Time < a.Time && b.Time < t.Opts.At {
 		return nil, nil
 	}
 	return f, nil
+}
+
+// alike reports whether a replica has the rows of a rowset with the same cells, as far as both can be read.
+func (t *Table) alike(ctx context.Context, s *RowSet, f *fallback, id string) bool {
+	const step = 1024
+	for first := int64(0); first < s.Rows; first += step {
+		n := min(step, s.Rows-first)
+		keys, err := t.keysOf(ctx, s, first, n)
+		if err != nil {
+			continue
+		}
+		for i := t.Stored.NumKeys; i < len(t.Stored.Columns); i++ {
+			c := &t.Stored.Columns[i]
+			b, ok := s.Block(c.ID)
+			if !ok || c.Array {
+				continue
+			}
+			own, err := t.valuesOf(ctx, s, b, first, n)
+			if err != nil {
+				continue
+			}
+			theirs, err := f.cells(ctx, id, c.ID, keys)
+			for k := 0; err == nil && k < len(keys); k++ {
+				v, has := theirs[string(keys[k])]
+				if !has || (v == nil) != (own[k] == nil) || !bytes.Equal(v, own[k]) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // cells returns, by key, the replica's cells of a column for live rows with keys between the first and the last of

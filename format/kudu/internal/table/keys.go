@@ -65,6 +65,9 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 		return 0, false, x.err
 	}
 	for k, p := range x.places {
+		if k == len(x.open) && !p.Usable() {
+			x.open = append(x.open, nil)
+		}
 		if k == len(x.open) {
 			r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, p.At.Object, p.At.End()}, p.At,
 				x.t.cfileOptions())
@@ -249,6 +252,9 @@ func (t *Table) encodeKeys(cells [][][]byte) ([][]byte, error) {
 func (t *Table) valuesOf(ctx context.Context, s *RowSet, b meta.BlockRef, first, n int64) ([][]byte, error) {
 	places, err := t.places(ctx, s, b)
 	for _, p := range places {
+		if !p.Usable() {
+			continue
+		}
 		out, bad := t.valuesAt(ctx, s, b, p, first, n)
 		if bad == nil || !Damaged(bad) {
 			return out, bad

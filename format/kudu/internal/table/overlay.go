@@ -209,6 +209,9 @@ func (f *deltaFile) list(ctx context.Context, t *Table) error {
 		return err
 	}
 	for k, p := range f.places[1:] {
+		if !p.Usable() {
+			continue
+		}
 		d, bad := cfile.OpenDeltaAt(ctx, Source{t.Tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
 		if bad != nil {
 			continue
@@ -421,6 +424,9 @@ func (o *overlay) suspects(out []vec.Suspect, d doubt, rows vec.Range) []vec.Sus
 func (f *deltaFile) decodeAny(o *overlay, i int, bytes []byte) error {
 	err := f.decode(o, i, bytes)
 	for k := 1; err != nil && Damaged(err) && k < len(f.places); k++ {
+		if !f.places[k].Usable() {
+			continue
+		}
 		if b, _, bad := o.t.elsewhere(f.blocks[i].At, f.places[0], f.places[k]); bad == nil &&
 			f.decode(o, i, b) == nil {
 			return nil

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"io"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -42,6 +43,9 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 	defer x.mu.Unlock()
 	key := BlockOf{s.Tablet.FS, b.ID}
 	f, ok := x.Files[key]
+	if !t.whole(ctx, places[0]) {
+		places = slices.DeleteFunc(places, func(p fs.Place) bool { return !p.Usable() })
+	}
 	for i := len(places) - 1; i > 0 && !t.whole(ctx, places[0]); i-- { // one without its footer is the last choice
 		places = append(places[1:], places[0])
 	}

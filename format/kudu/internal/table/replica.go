@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,25 +13,28 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
+	"stoa/region"
+	"stoa/vec"
 )
 
 // Several servers may hold replicas of a tablet; one replica is read. Replicas agree on the rows but not on how they
 // are stored, because each server flushes and compacts on its own. But a copy of a replica, made by Kudu for another
 // server or by hand, has the same rowsets, whose blocks have the same bytes although their ids may differ. A rowset of
 // another replica is a twin if it has the same id, and blocks of the same kinds, lengths and footers. If a page, an
-// index or a whole block is damaged, its twin is read.
+// index or a whole block is damaged, its twin is read, provided that all that is sound in both is the same: see proof.
 
 // findTwins finds the twins of a rowset.
 func (t *Table) findTwins(ctx context.Context, s *RowSet) error {
 	s.twins = nil
 	for _, r := range s.Tablet.Others {
 		for i := range r.RowSets {
-			other := twin{r, &r.RowSets[i]}
+			other := twin{Replica: r, set: &r.RowSets[i]}
 			same, err := t.sameBlocks(ctx, s, other)
 			if err != nil {
 				return err
 			}
 			if same {
+				other.proof = t.proof(ctx, s, other)
 				s.twins = append(s.twins, other)
 			}
 		}
@@ -148,6 +152,7 @@ func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []f
 		q, other := tw.FS.PlaceOf(ctx, tw.Tablet, tw.set.Blocks()[n].BlockRef)
 		switch {
 		case other == nil:
+			q.Proof = tw.proof
 			out = append(out, q)
 		case !Damaged(other):
 			return nil, other
@@ -157,6 +162,7 @@ func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []f
 		if q, same, other := t.copyOf(ctx, s, c, b); other != nil {
 			return nil, other
 		} else if same {
+			q.Proof = t.proof(ctx, s, twin{Replica: Replica{c, s.Tablet.Tablet}, set: s.RowSet})
 			out = append(out, q)
 		}
 	}
@@ -196,8 +202,11 @@ func opened[R any](ctx context.Context, t *Table, s *RowSet, b meta.BlockRef,
 	if len(all) == 0 {
 		return r, nil, err
 	}
-	var first error
+	first := err
 	for i, p := range all {
+		if !p.Usable() {
+			continue
+		}
 		r, err = open(ctx, Source{t.Tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
 		if err = named(err, p); err == nil {
 			all[0], all[i] = all[i], all[0]
@@ -211,6 +220,59 @@ func opened[R any](ctx context.Context, t *Table, s *RowSet, b meta.BlockRef,
 		}
 	}
 	return r, nil, first
+}
+
+// proof compares a rowset with one that has the same footers: it is a copy if nothing that is sound in both has other
+// bytes. Exports of a table at two moments may have the same footers, too.
+func (t *Table) proof(ctx context.Context, s *RowSet, other twin) *fs.Proof {
+	ctx = context.WithoutCancel(ctx)
+	return &fs.Proof{Check: func() bool {
+		theirs := other.set.Blocks()
+		for i, b := range s.Blocks() {
+			p, bad := s.Tablet.FS.PlaceOf(ctx, s.Tablet.Tablet, b.BlockRef)
+			q, worse := other.FS.PlaceOf(ctx, other.Tablet, theirs[i].BlockRef)
+			if cmp.Or(bad, worse) != nil || p.At.Len != q.At.Len || b.Kind == "bloom" {
+				continue
+			}
+			if same, err := s.Tablet.FS.Same(ctx, p, q); err != nil || !same && t.contradict(ctx, b, p, q) {
+				return false
+			}
+		}
+		return true
+	}}
+}
+
+// contradict reports whether bytes that differ in two places of a block are sound in both. A block whose structure
+// cannot be read tells nothing.
+func (t *Table) contradict(ctx context.Context, b meta.KindedBlock, p, q fs.Place) bool {
+	var all [2][]byte
+	var bad []vec.Range
+	for i, x := range []fs.Place{p, q} {
+		for _, depth := range []format.Depth{format.Quick, format.Sums} {
+			o := format.OpenOptions{Limits: t.Limits, Depth: depth, Opts: map[string]string{"kind": kindOf(b)}}
+			tg := format.Target{Tree: t.Tree, Name: x.At.Object, At: vec.Range{From: x.At.Off, To: x.At.End()}}
+			for f := range cfile.Format.Verify(ctx, tg, o) {
+				if f.Severity < region.Error {
+					continue
+				}
+				if depth == format.Quick {
+					return false
+				}
+				bad = append(bad, vec.Range{From: f.At.Off - x.At.Off, To: f.At.End() - x.At.Off})
+			}
+		}
+		all[i] = make([]byte, x.At.Len)
+		if format.ReadFull(ctx, Source{t.Tree, x.At.Object, x.At.End()}, x.At, "", all[i]) != nil {
+			return false
+		}
+	}
+	for i := range all[0] {
+		at := func(r vec.Range) bool { return r.From <= int64(i) && int64(i) < r.To }
+		if all[0][i] != all[1][i] && !slices.ContainsFunc(bad, at) {
+			return true
+		}
+	}
+	return false
 }
 
 // elsewhere reads the page at a span of the block at base from its twin at p. It returns the bytes and their span.

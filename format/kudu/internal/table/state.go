@@ -87,6 +87,8 @@ type filler struct {
 type fallback struct {
 	t    *Table
 	last LastChange
+
+	alike map[*RowSet]bool // rowsets that it has with the same cells, or not: see Table.alike
 }
 
 // logRows are the rows that only a tablet's log has, as they were at the snapshot, column by column.
@@ -131,7 +133,8 @@ type Recovered struct {
 // twin is a rowset of another replica that has the same bytes.
 type twin struct {
 	Replica
-	set *meta.RowSet
+	set   *meta.RowSet
+	proof *fs.Proof
 }
 
 // Name is the table's name.
