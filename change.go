@@ -118,7 +118,7 @@ func has(opts, some map[string]string) bool {
 
 // placeOf returns the place of PATH#TABLE, without the table.
 func placeOf(ctx context.Context, name string, o OpenOptions) string {
-	if i := strings.LastIndexByte(name, '#'); i >= 0 {
+	if i := tableAt(ctx, o.tree(), name); i >= 0 {
 		if _, err := o.tree().Stat(ctx, name); err != nil {
 			return name[:i]
 		}

@@ -106,7 +106,7 @@ func (t *Tree) Contains(name string) bool {
 // Check returns an error unless a name, PATH or PATH#TABLE, is that of a place or lies below one, by its words alone.
 func (t *Tree) Check(name string) error {
 	p := name
-	if k := strings.LastIndexByte(name, '#'); k >= 0 && !t.Contains(p) {
+	if k := store.TableAt(name, t.Contains); k >= 0 && !t.Contains(p) {
 		p = name[:k]
 	}
 	if hasDotDot(name) || !t.Contains(p) || strings.HasPrefix(name, store.RootsMark) {
@@ -227,12 +227,12 @@ const maxCounted = 5000
 // sizeOf returns the size of a file, or of all files below the place of a table; 0 if that is not known, or there are
 // very many.
 func (t *Tree) sizeOf(ctx context.Context, name string) (sum int64) {
-	if k := strings.LastIndexByte(name, '#'); k >= 0 && !t.Contains(name) {
+	there := func(name string) bool {
+		_, err := t.Stat(ctx, name)
+		return err == nil
+	}
+	if k := store.TableAt(name, there); k >= 0 && !there(name) {
 		name = name[:k]
-	} else if k >= 0 {
-		if _, err := t.Stat(ctx, name); err != nil {
-			name = name[:k]
-		}
 	}
 	info, err := t.Stat(ctx, name)
 	if err != nil || !info.Dir {

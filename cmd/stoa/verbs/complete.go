@@ -86,8 +86,8 @@ func (c *completer) paths(cmd *cobra.Command, _ []string, typed string) ([]strin
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []string
-	switch i := strings.LastIndexByte(full, '#'); {
-	case i >= 0:
+	switch i := len(cli.WithoutTable(full)); {
+	case i < len(full):
 		found = c.tables(ctx, full[:i])
 	case remote.Is(full):
 		found = c.below(ctx, full)

@@ -53,11 +53,10 @@ func Cmd(a *cli.App, run serving.Run) *cobra.Command {
 
 // placeOf returns the PATH of PATH#TABLE; of a path that exists, all of it.
 func placeOf(name string) string {
-	k := strings.LastIndexByte(name, '#')
-	if _, err := os.Lstat(name); err == nil || k <= 0 {
-		return name
+	if place := cli.WithoutTable(name); place != "" {
+		return place
 	}
-	return name[:k]
+	return name
 }
 
 // show runs until the user leaves. Whatever ends it, the terminal is as before.

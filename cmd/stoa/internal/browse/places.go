@@ -157,10 +157,7 @@ func tab(ev *tcell.EventKey, table string, now int) view {
 
 // pathOf returns the PATH of a table's name.
 func pathOf(table string) string {
-	if k := strings.LastIndexByte(table, '#'); k > 0 {
-		return table[:k]
-	}
-	return table
+	return placeOf(table)
 }
 
 // text is lines to read.

@@ -309,12 +309,21 @@ func nearest(path string) string {
 	return path
 }
 
+// isThere reports whether a name is one of a local file or directory, or of several places as one.
+func isThere(name string) bool {
+	if file, ok := strings.CutPrefix(name, store.RootsMark); ok && (file == "" || isThere(file)) {
+		return true
+	}
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
 // WithoutTable returns the place of PATH#TABLE.
 func WithoutTable(name string) string {
-	if _, err := os.Lstat(name); err == nil {
+	if isThere(name) {
 		return name
 	}
-	if i := strings.LastIndexByte(name, '#'); i >= 0 {
+	if i := store.TableAt(name, isThere); i >= 0 {
 		return name[:i]
 	}
 	return name

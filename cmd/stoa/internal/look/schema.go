@@ -126,7 +126,7 @@ func tableName(path string) string {
 	if path == cli.Dash {
 		return "stdin"
 	}
-	if i := strings.LastIndexByte(path, '#'); i >= 0 && i < len(path)-1 {
+	if i := len(cli.WithoutTable(path)); i < len(path)-1 {
 		return path[i+1:]
 	}
 	path = strings.TrimRight(path, "/")

@@ -51,8 +51,8 @@ func tablesTogether(a *cli.App, ctx context.Context, paths []string, o stoa.Open
 	error) {
 	in := map[string][]string{} // the places of each table
 	table := func(p string) string {
-		i := strings.LastIndexByte(p, '#')
-		if i <= 0 {
+		i := len(cli.WithoutTable(p))
+		if i == 0 || i == len(p) {
 			return ""
 		}
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: p[:i]}, o)

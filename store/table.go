@@ -1,0 +1,18 @@
+package store
+
+import "strings"
+
+// TableAt returns where the # of a name PLACE#TABLE is, -1 if there is none. Both parts may have others: the place is
+// the longest that exists, or all before the last # if none does. exists is not called for a name with one.
+func TableAt(name string, exists func(place string) bool) int {
+	last := strings.LastIndexByte(name, '#')
+	if strings.IndexByte(name, '#') == last {
+		return last
+	}
+	for i := last; i >= 0; i = strings.LastIndexByte(name[:i], '#') {
+		if exists(name[:i]) {
+			return i
+		}
+	}
+	return last
+}
