@@ -39,7 +39,7 @@ func Cmd(a *cli.App, run serving.Run) *cobra.Command {
 			return cli.OnceDash(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			place := placeOf(args[0])
+			place := pathOf(args[0])
 			c, err := serving.Config(a, run, []string{place}, memory)
 			if err != nil {
 				return err
@@ -49,14 +49,6 @@ func Cmd(a *cli.App, run serving.Run) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&memory, "memory", "256MiB", "refuse a source that needs more than `SIZE` of memory to open")
 	return cli.First(cmd, "memory")
-}
-
-// placeOf returns the PATH of PATH#TABLE; of a path that exists, all of it.
-func placeOf(name string) string {
-	if place := cli.WithoutTable(name); place != "" {
-		return place
-	}
-	return name
 }
 
 // show runs until the user leaves. Whatever ends it, the terminal is as before.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 )
 
@@ -155,9 +156,12 @@ func tab(ev *tcell.EventKey, table string, now int) view {
 	return nil
 }
 
-// pathOf returns the PATH of a table's name.
-func pathOf(table string) string {
-	return placeOf(table)
+// pathOf returns the PATH of PATH#TABLE; of a path that exists, all of it.
+func pathOf(name string) string {
+	if place := cli.WithoutTable(name); place != "" {
+		return place
+	}
+	return name
 }
 
 // text is lines to read.
