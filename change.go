@@ -19,6 +19,7 @@ import (
 	"stoa/internal/alter"
 	"stoa/internal/settle"
 	"stoa/internal/workcopy"
+	"stoa/store"
 )
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
@@ -118,7 +119,7 @@ func has(opts, some map[string]string) bool {
 
 // placeOf returns the place of PATH#TABLE, without the table.
 func placeOf(ctx context.Context, name string, o OpenOptions) string {
-	if i := tableAt(ctx, o.tree(), name); i >= 0 {
+	if i := store.TableIn(ctx, o.tree(), name); i >= 0 {
 		if _, err := o.tree().Stat(ctx, name); err != nil {
 			return name[:i]
 		}

@@ -162,7 +162,7 @@ func verifyPlace(ctx context.Context, uri string, o OpenOptions) iter.Seq2[regio
 // matched returns the names that uri matches, if it is a pattern and not a name.
 func matched(ctx context.Context, uri string, o OpenOptions) (names []string, err error) {
 	name, table := uri, ""
-	if i := tableAt(ctx, o.tree(), uri); i >= 0 {
+	if i := store.TableIn(ctx, o.tree(), uri); i >= 0 {
 		name, table = uri[:i], uri[i:]
 	}
 	for _, whole := range []string{uri, name} {

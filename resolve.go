@@ -98,7 +98,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	name, table := uri, ""
 	info, err := tree.Stat(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if i := tableAt(ctx, tree, uri); i >= 0 {
+		if i := store.TableIn(ctx, tree, uri); i >= 0 {
 			name, table = uri[:i], uri[i+1:]
 			info, err = tree.Stat(ctx, name)
 		}
@@ -127,14 +127,6 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 		return out, again
 	}
 	return nil, err
-}
-
-// tableAt is store.TableAt for the places of a tree.
-func tableAt(ctx context.Context, tree store.Tree, name string) int {
-	return store.TableAt(name, func(place string) bool {
-		_, err := tree.Stat(ctx, place)
-		return !errors.Is(err, fs.ErrNotExist)
-	})
 }
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }

@@ -1,6 +1,11 @@
 package store
 
-import "strings"
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+)
 
 // TableAt returns where the # of a name PLACE#TABLE is, -1 if there is none. Both parts may have others: the place is
 // the longest that exists, or all before the last # if none does. exists is not called for a name with one.
@@ -15,4 +20,12 @@ func TableAt(name string, exists func(place string) bool) int {
 		}
 	}
 	return last
+}
+
+// TableIn is TableAt for the places of a tree.
+func TableIn(ctx context.Context, t Tree, name string) int {
+	return TableAt(name, func(place string) bool {
+		_, err := t.Stat(ctx, place)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
