@@ -218,7 +218,7 @@ func TestMoments(t *testing.T) {
 		refused bool
 		rows    int // -1: some
 	}{{1, true, 0}, {first, true, 0}, {first + 1, false, -1}, {last, false, -1}, {last + 1, false, len(all.cells)},
-		{math.MaxUint64 - 1, true, len(all.cells)}} {
+		{math.MaxUint64 - 1, true, len(all.cells)}, {math.MaxUint64, true, len(all.cells)}} {
 		got, err := read(x.at, "false")
 		if x.refused != errors.Is(err, fault.Unsupported) || !x.refused &&
 			(err != nil || x.rows >= 0 && len(got.cells) != x.rows || len(got.cells) == 0) {

@@ -15,7 +15,7 @@ const hybridShift = 12
 // before it.
 func parseTime(v string) (uint64, error) {
 	if n, err := strconv.ParseUint(v, 10, 64); err == nil {
-		return n, nil
+		return min(n, Latest-1), nil // what is asked for is a moment, and not the latest state
 	}
 	t, err := time.Parse(time.RFC3339Nano, v)
 	if err != nil {
