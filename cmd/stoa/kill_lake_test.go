@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -210,6 +211,72 @@ func TestChangedLakeFiles(t *testing.T) {
 	args[slices.Index(args, "row-group-rows=2000")] = "row-group-rows=3000"
 	resumed("other flags")
 	t.Logf("%d changes of %d files", tried, len(files))
+}
+
+// TestResumedTwiceAtAddress: two runs go on with one table at an address. One makes it; the other, wherever it stands
+// then, fails and takes nothing from it. Objects of others at the address stay.
+func TestResumedTwiceAtAddress(t *testing.T) {
+	s3, bucket := emptyBucket(t)
+	asS3(t, s3)
+	t.Chdir(t.TempDir())
+	const rows = 400_000
+	var text bytes.Buffer
+	text.WriteString("id,v\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "%d,%d\n", i, i/1000)
+	}
+	if err := os.WriteFile("in.csv", text.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "convert", "in.csv", "-o", "fs", "--to", "kudu-fs", "--opt", "key=id", "--opt", "table=t", "-q")
+	stopped := 0
+	for i, to := range []string{"iceberg", "delta", "iceberg", "delta", "iceberg", "delta"} {
+		name := fmt.Sprint("t", i)
+		dir := filepath.Join(bucket, name)
+		args := []string{"convert", "fs/tserver", "--to", to, "-o", "s3://bucket/" + name, "--opt", "file-size=50KB",
+			"--opt", "row-group-rows=2000", "--opt", "compression=none", "--opt", "dictionary=false", "-q"}
+		until := func(cmd *exec.Cmd, records int, sig syscall.Signal) {
+			for begun := time.Now(); recordsIn(dir) < records && time.Since(begun) < 5*time.Second; {
+				time.Sleep(time.Millisecond)
+			}
+			_ = cmd.Process.Signal(sig) // it may have ended
+		}
+		cmd, _ := asCommand(t, args...)
+		until(cmd, 2, syscall.SIGKILL)
+		cmd.Wait()
+		if err := os.WriteFile(filepath.Join(dir, "README.txt"), []byte("others\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--resume")
+		slow := exec.Command(os.Args[0], args...)
+		slow.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+		if err := slow.Start(); err != nil {
+			t.Fatal(err)
+		}
+		until(slow, []int{2, 3, 4}[i/2], syscall.SIGSTOP)
+		var errs bytes.Buffer
+		won := run(t.Context(), args, nil, &bytes.Buffer{}, &errs) == 0
+		_ = slow.Process.Signal(syscall.SIGCONT)
+		if lost := slow.Wait() != nil; lost && won {
+			stopped++
+		} else if !won && lost {
+			t.Fatalf("%s: no run has made the table: %s", name, &errs)
+		}
+		if got := lakeIDs(t, "s3://bucket/"+name); len(got) != rows || len(slices.Compact(got)) != rows {
+			t.Errorf("%s: %d rows, want %d", name, len(got), rows)
+		}
+		must(t, "verify", "s3://bucket/"+name, "--deep")
+		if _, err := os.Stat(filepath.Join(dir, "README.txt")); err != nil {
+			t.Errorf("%s: what was another's is gone: %v", name, err)
+		}
+		if n := recordsIn(dir); n > 0 {
+			t.Errorf("%s: %d records are left", name, n)
+		}
+	}
+	if stopped < 2 {
+		t.Errorf("only %d runs were overtaken: the test shows little", stopped)
+	}
+	t.Logf("%d runs were overtaken", stopped)
 }
 
 // TestKilledWithinTables: a migration that was killed within its tables goes on within them, and reports the dates of

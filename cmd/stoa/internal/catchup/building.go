@@ -3,14 +3,19 @@ package catchup
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,6 +36,7 @@ type Building struct {
 	records int             // the number of the last one
 	fresh   []object        // that have appeared since then
 	bytes   int64           // written
+	run     string          // part of the names of records: several runs may write at one address
 }
 
 // heldFile is a file that makes other files a table.
@@ -50,7 +56,8 @@ type object struct {
 
 // record says what an earlier run has written.
 type record struct {
-	Of      string          `json:"of"` // what the files depend on
+	Sum     string          `json:"sum"` // SHA-256 of the record without it
+	Of      string          `json:"of"`  // what the files depend on
 	Objects []object        `json:"objects"`
 	State   json.RawMessage `json:"state"`
 }
@@ -62,7 +69,7 @@ const (
 
 // Build returns the sink of a table in a directory; nil if there is something that is no unfinished table.
 func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Building, error) {
-	b := &Building{kept: map[string]bool{}}
+	b := &Building{kept: map[string]bool{}, run: rand.Text()[:8]}
 	name = strings.TrimRight(name, "/")
 	if !remote.Is(name) {
 		b.out = name
@@ -208,6 +215,9 @@ func (b *Building) read(ctx context.Context, name string) (r record, ok bool, er
 	if json.Unmarshal(text, &r) != nil {
 		return r, false, nil
 	}
+	if sum := r.Sum; sum != r.sum() {
+		return r, false, nil
+	}
 	for _, o := range r.Objects {
 		info, err := b.home.tree.Stat(ctx, b.home.name(o.Name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -223,12 +233,24 @@ func (b *Building) read(ctx context.Context, name string) (r record, ok bool, er
 // Record records the state in which another run can go on, with the files that have appeared since the last record.
 func (b *Building) Record(ctx context.Context, of string, state []byte) error {
 	b.records++
-	text, err := json.Marshal(record{of, b.fresh, state})
+	r := record{Of: of, Objects: b.fresh, State: state}
+	r.Sum = r.sum()
+	text, err := json.Marshal(r)
 	if err == nil {
-		err = b.home.replace(ctx, fmt.Sprintf("%s/%08d.json", recordsDir, b.records), text)
+		err = b.home.replace(ctx, fmt.Sprintf("%s/%08d-%s.json", recordsDir, b.records, b.run), text)
+	}
+	for _, o := range b.fresh {
+		b.kept[o.Name] = true
 	}
 	b.fresh = nil
 	return err
+}
+
+func (r record) sum() string {
+	r.Sum = ""
+	text, _ := json.Marshal(r)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // Forget leaves the files that have appeared since the last record out of the next one.
@@ -303,12 +325,7 @@ func (b *Building) Commit(ctx context.Context) error {
 	}
 	err := b.sweep(ctx) // not before: another run may have been faster, whose files these are
 	b.keep()
-	names, listErr := b.recorded(ctx)
-	err = errors.Join(err, listErr)
-	for _, name := range names {
-		err = errors.Join(err, b.home.remove(ctx, name))
-	}
-	if b.out == "" || err != nil {
+	if err = errors.Join(err, b.forget(ctx)); b.out == "" || err != nil {
 		return err
 	}
 	defer b.Release()
@@ -323,9 +340,12 @@ func (b *Building) Commit(ctx context.Context) error {
 	return os.Rename(b.home.dir, b.out)
 }
 
+// ours matches the names of data files, manifests and their lists.
+var ours = regexp.MustCompile(`(^|/)\d{5}-[0-9a-f]{8}\.parquet$|^metadata/[^/]*\.avro$`)
+
 // sweep removes what killed runs have left: files in none of the records.
 func (b *Building) sweep(ctx context.Context) error {
-	made := map[string]bool{}
+	made := maps.Clone(b.kept)
 	for _, name := range b.done {
 		made[name] = true
 	}
@@ -347,9 +367,10 @@ func (b *Building) sweepDir(ctx context.Context, dir string, made map[string]boo
 		rel := path.Join(dir, path.Base(info.Name))
 		var err error
 		switch {
-		case rel == recordsDir || b.kept[rel] || made[rel]:
+		case rel == recordsDir || made[rel]:
 		case info.Dir:
 			err = b.sweepDir(ctx, rel, made)
+		case b.out == "" && !ours.MatchString(rel): // others may put their files at an address
 		default:
 			err = b.home.remove(ctx, rel)
 		}
@@ -363,27 +384,49 @@ func (b *Building) sweepDir(ctx context.Context, dir string, made map[string]boo
 // Abort removes the files, unless an earlier state is recorded from which another run can go on.
 func (b *Building) Abort(ctx context.Context) error {
 	defer b.Release()
-	if held, err := b.Held(ctx); held || err != nil {
-		for _, f := range b.made {
-			err = errors.Join(err, f.sink.Abort(ctx))
-		}
-		b.keep()
-		return err
+	held, err := b.Held(ctx)
+	if err == nil && held && b.out == "" && b.finished(ctx) {
+		err = b.forget(ctx)
+	}
+	if held || err != nil {
+		return errors.Join(err, b.abortUnrecorded(ctx))
 	}
 	return b.Discard(ctx)
 }
 
-// Discard removes everything.
+// finished reports whether another run has made the table at the address.
+func (b *Building) finished(ctx context.Context) bool {
+	kinds, err := b.home.Kinds(ctx)
+	return len(kinds) > 0 && err == nil
+}
+
+// forget removes the records.
+func (b *Building) forget(ctx context.Context) error {
+	names, err := b.recorded(ctx)
+	for _, name := range names {
+		err = errors.Join(err, b.home.remove(ctx, name))
+	}
+	return err
+}
+
+// abortUnrecorded removes the files of this run that are in no record.
+func (b *Building) abortUnrecorded(ctx context.Context) error {
+	b.done = slices.DeleteFunc(b.done, func(name string) bool { return b.kept[name] })
+	return b.adding.Abort(ctx)
+}
+
+// Discard sees to it that no run goes on with the files. At an address, what was recorded is not removed: another run
+// may have made it part of its table, which must not lose it. The next run that is resumed begins anew, and removes it.
 func (b *Building) Discard(ctx context.Context) error {
 	if b.out != "" {
 		return errors.Join(b.adding.Abort(ctx), os.RemoveAll(b.home.dir))
 	}
-	names, err := b.recorded(ctx)
-	for name := range b.kept {
-		names = append(names, name)
+	held, err := b.Held(ctx)
+	if held && err == nil {
+		err = b.forget(ctx)
 	}
-	for _, name := range names {
-		err = errors.Join(err, b.home.remove(ctx, name))
+	if held && err == nil && !b.finished(ctx) {
+		err = b.home.replace(ctx, recordsDir+"/00000000.json", []byte("{}"))
 	}
-	return errors.Join(err, b.adding.Abort(ctx))
+	return errors.Join(err, b.abortUnrecorded(ctx))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -124,8 +125,8 @@ func (l *Long) Write(ctx context.Context, b arrow.RecordBatch) error { return l.
 // Close makes the table visible. What is not what went in is removed, so that no run goes on with it.
 func (l *Long) Close(ctx context.Context) (format.Summary, error) {
 	if n := l.rows + l.read; l.rows > 0 && !l.lossy && l.Create.Rows >= 0 && n != l.Create.Rows {
-		return format.Summary{}, errors.Join(fault.Invalidf("%s: the source has %d rows, and what earlier runs have "+
-			"recorded and this one has read are %d: it was removed", l.sink.Place(), l.Create.Rows, n),
+		return format.Summary{}, errors.Join(fmt.Errorf("%s: the source has %d rows, and what earlier runs have "+
+			"recorded and this one has read are %d: begin anew", l.sink.Place(), l.Create.Rows, n),
 			l.sink.Discard(context.WithoutCancel(ctx)))
 	}
 	s, err := l.w.Close(ctx)
