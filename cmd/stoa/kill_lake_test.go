@@ -40,6 +40,20 @@ func lakeIDs(t *testing.T, place string) (ids []int) {
 	return ids
 }
 
+// oneTablet writes the directories of a Kudu server with a table of this many rows in one tablet.
+func oneTablet(t *testing.T, rows int) {
+	t.Helper()
+	var text bytes.Buffer
+	text.WriteString("id,v\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "%d,%d\n", i, i/1000)
+	}
+	if err := os.WriteFile("in.csv", text.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "convert", "in.csv", "-o", "fs", "--to", "kudu-fs", "--opt", "key=id", "--opt", "table=t", "-q")
+}
+
 // TestKilledLakes kills conversions of one large table into Iceberg and Delta repeatedly: no run starts over, nothing
 // is visible before the end, and then every row is there once, and nothing else. The table's tablets are not divided:
 // what is within one is resumed by its key.
@@ -130,15 +144,7 @@ func TestKilledLakes(t *testing.T) {
 func TestChangedLakeFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rows := 400_000
-	var text bytes.Buffer
-	text.WriteString("id,v\n")
-	for i := range rows {
-		fmt.Fprintf(&text, "%d,%d\n", i, i/1000)
-	}
-	if err := os.WriteFile("in.csv", text.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "convert", "in.csv", "-o", "fs", "--to", "kudu-fs", "--opt", "key=id", "--opt", "table=t", "-q")
+	oneTablet(t, rows)
 	args := []string{"convert", "fs/tserver", "--to", "iceberg", "-o", "out", "--opt", "file-size=50KB", "--opt",
 		"row-group-rows=2000", "--opt", "compression=none", "--opt", "dictionary=false", "-q"}
 	const work = "out.unfinished"
@@ -220,15 +226,7 @@ func TestResumedTwiceAtAddress(t *testing.T) {
 	asS3(t, s3)
 	t.Chdir(t.TempDir())
 	const rows = 400_000
-	var text bytes.Buffer
-	text.WriteString("id,v\n")
-	for i := range rows {
-		fmt.Fprintf(&text, "%d,%d\n", i, i/1000)
-	}
-	if err := os.WriteFile("in.csv", text.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "convert", "in.csv", "-o", "fs", "--to", "kudu-fs", "--opt", "key=id", "--opt", "table=t", "-q")
+	oneTablet(t, rows)
 	stopped := 0
 	for i, to := range []string{"iceberg", "delta", "iceberg", "delta", "iceberg", "delta"} {
 		name := fmt.Sprint("t", i)

@@ -328,10 +328,10 @@ func (b *Building) Commit(ctx context.Context) error {
 	if err = errors.Join(err, b.forget(ctx)); b.out == "" || err != nil {
 		return err
 	}
-	defer b.Release()
 	if err := b.home.remove(ctx, recordsDir); err != nil {
 		return err
 	}
+	b.Release()                                // not every system renames an open directory
 	if st, err := os.Stat(b.out); err == nil { // it is empty
 		if err := errors.Join(os.Chmod(b.home.dir, st.Mode().Perm()), os.Remove(b.out)); err != nil {
 			return err
