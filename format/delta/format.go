@@ -61,10 +61,11 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 	return e, nil
 }
 
-// claims implements Format.Claims: the log, Parquet files, deletion vectors, and directories of partitions belong to
-// the table.
+// claims implements Format.Claims: the log, Parquet files, deletion vectors, directories of partitions, and whatever
+// lies below names that begin with _ or . belong to the table.
 func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
+	hidden := func(part string) bool { return strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") }
 	return func(name string, isDir bool) (format.Claim, error) {
 		rest, ok := strings.CutPrefix(path.Clean(name), dir+"/")
 		base := path.Base(name)
@@ -73,8 +74,8 @@ func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Cl
 			return format.OfTable, nil
 		case !ok:
 			return format.Foreign, nil
-		case rest == log.Dir || strings.HasPrefix(rest, log.Dir+"/"), base == "_change_data", isDir,
-			strings.HasSuffix(base, ".parquet"), strings.HasSuffix(base, ".bin"), base[0] == '_', base[0] == '.':
+		case isDir, strings.HasSuffix(base, ".parquet"), strings.HasSuffix(base, ".bin"),
+			slices.ContainsFunc(strings.Split(rest, "/"), hidden):
 			return format.OfTable, nil
 		}
 		return format.Foreign, nil

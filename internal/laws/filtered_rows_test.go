@@ -80,6 +80,11 @@ func writeLake(t *testing.T, place, to string) {
 func windowsOf(t *testing.T, path string, tried map[string]int) {
 	tab, err := stoa.Open(t.Context(), path, stoa.OpenOptions{Formats: verbs.Formats()})
 	if err != nil || len(tab.Sources()) == 0 { // not a table, or one that is damaged deliberately
+		for e, err := range stoa.List(t.Context(), path, stoa.OpenOptions{Formats: verbs.Formats()}) {
+			if err == nil && e.Format == "kudu" && e.Table != "" && e.Place == path { // a server with several tables
+				windowsOf(t, path+"#"+e.Table, tried)
+			}
+		}
 		return
 	}
 	defer tab.Close()

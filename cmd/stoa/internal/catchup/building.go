@@ -37,6 +37,8 @@ type Building struct {
 	fresh   []object        // that have appeared since then
 	bytes   int64           // written
 	run     string          // part of the names of records: several runs may write at one address
+	begun   bool            // the mark was there before this run
+	gone    bool            // it was discarded
 }
 
 // heldFile is a file that makes other files a table.
@@ -64,8 +66,13 @@ type record struct {
 
 const (
 	recordsDir = glob.RecordsDir
-	unfinished = ".unfinished"
+	mark       = recordsDir + "/begun" // at an address it tells the objects of a run that has no records yet
+	recordExt  = ".record"             // not .json, as which what lies beside a table is read
+	maxRecord  = 1 << 30               // bytes
 )
+
+// Unfinished is the suffix of the name of a table's directory until all of its files are complete.
+const Unfinished = ".unfinished"
 
 // Build returns the sink of a table in a directory; nil if there is something that is no unfinished table.
 func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Building, error) {
@@ -76,7 +83,7 @@ func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Buil
 		if list, err := os.ReadDir(name); len(list) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
-		name += unfinished
+		name += Unfinished
 		if err := b.acquire(name); err != nil {
 			return nil, err
 		}
@@ -92,12 +99,17 @@ func Build(ctx context.Context, t *remote.Tree, name string, single bool) (*Buil
 	if kinds, err := home.Kinds(ctx); len(kinds) > 0 || err != nil {
 		return nil, err
 	}
-	held, err := b.Held(ctx)
-	for _, err := range home.tree.List(ctx, home.name("")) {
-		if !errors.Is(err, fs.ErrNotExist) && !held {
-			return nil, err
+	_, err = home.tree.Stat(ctx, home.name(mark))
+	if b.begun = err == nil; b.begun {
+		return b, nil
+	}
+	for _, err = range home.tree.List(ctx, home.name("")) {
+		if err == nil {
+			return nil, nil
 		}
-		break
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return b, err
 }
@@ -134,10 +146,11 @@ func (b *Building) acquire(dir string) error {
 // name returns the name of a file of the directory in its tree.
 func (h Home) name(rel string) string { return path.Join(filepath.ToSlash(h.dir), rel) }
 
-// Held reports whether an earlier run has left records.
+// Held reports whether an earlier run has begun the table at an address, or another run can go on with what is
+// recorded.
 func (b *Building) Held(ctx context.Context) (bool, error) {
-	names, err := b.recorded(ctx)
-	return len(names) > 0, err
+	names, err := b.list(ctx)
+	return b.begun || len(names) > 0, err
 }
 
 // Bytes returns how many bytes were written to files.
@@ -153,8 +166,8 @@ func (b *Building) Release() {
 // Place is where the table is built.
 func (b *Building) Place() string { return remote.Shown(b.home.dir) }
 
-// recorded returns the names of the records, in order.
-func (b *Building) recorded(ctx context.Context) (names []string, err error) {
+// list returns the names of the records, in order.
+func (b *Building) list(ctx context.Context) (names []string, err error) {
 	for info, err := range b.home.tree.List(ctx, b.home.name(recordsDir)) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -162,7 +175,7 @@ func (b *Building) recorded(ctx context.Context) (names []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if base := path.Base(info.Name); strings.HasSuffix(base, ".json") {
+		if base := path.Base(info.Name); path.Ext(base) == recordExt {
 			names = append(names, path.Join(recordsDir, base))
 		}
 	}
@@ -173,7 +186,10 @@ func (b *Building) recorded(ctx context.Context) (names []string, err error) {
 // Resume passes the states that earlier runs have recorded of the same table to accept, in order. A record whose files
 // are not as they were written is left out, and accept can leave out others.
 func (b *Building) Resume(ctx context.Context, of string, accept func(state []byte) (bool, error)) error {
-	names, err := b.recorded(ctx)
+	names, err := b.list(ctx)
+	if err == nil && b.out == "" {
+		err = b.home.replace(ctx, mark, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -208,6 +224,9 @@ func (b *Building) read(ctx context.Context, name string) (r record, ok bool, er
 		return r, false, err
 	}
 	defer src.Close()
+	if src.Size() > maxRecord {
+		return r, false, nil
+	}
 	text := make([]byte, src.Size())
 	if n, err := src.ReadAt(ctx, text, 0); n < len(text) && err != nil && !errors.Is(err, io.EOF) {
 		return r, false, err
@@ -237,7 +256,7 @@ func (b *Building) Record(ctx context.Context, of string, state []byte) error {
 	r.Sum = r.sum()
 	text, err := json.Marshal(r)
 	if err == nil {
-		err = b.home.replace(ctx, fmt.Sprintf("%s/%08d-%s.json", recordsDir, b.records, b.run), text)
+		err = b.home.replace(ctx, fmt.Sprintf("%s/%08d-%s"+recordExt, recordsDir, b.records, b.run), text)
 	}
 	for _, o := range b.fresh {
 		b.kept[o.Name] = true
@@ -314,24 +333,33 @@ func (b *Building) Commit(ctx context.Context) error {
 			return fault.Invalidf("%s: another run has written there meanwhile", b.out)
 		}
 	}
-	for _, h := range b.held {
+	files := b.files()
+	for i, h := range b.held {
 		write := b.home.commit
 		if b.out != "" || path.Ext(h.name) != ".json" { // a local table appears with its directory
 			write = b.home.replace
 		}
-		if err := write(ctx, h.name, h.Bytes()); err != nil {
+		err := write(ctx, h.name, h.Bytes())
+		if i > 0 || err == nil || uncertain(err) {
+			b.keep() // the files are a table's, or may be
+		}
+		if err != nil {
 			return err
 		}
 	}
-	err := b.sweep(ctx) // not before: another run may have been faster, whose files these are
-	b.keep()
-	if err = errors.Join(err, b.forget(ctx)); b.out == "" || err != nil {
+	err := b.sweep(ctx, "", files) // not before: another run may have been faster, whose files these are
+	if err = errors.Join(err, b.forget(ctx)); err != nil && b.out == "" {
+		return fmt.Errorf("%s: the table was made, and what was left of interrupted runs was not removed: %w",
+			b.Place(), err)
+	}
+	if b.out == "" || err != nil {
 		return err
 	}
 	if err := b.home.remove(ctx, recordsDir); err != nil {
 		return err
 	}
-	b.Release()                                // not every system renames an open directory
+	b.Release() // not every system renames an open directory
+
 	if st, err := os.Stat(b.out); err == nil { // it is empty
 		if err := errors.Join(os.Chmod(b.home.dir, st.Mode().Perm()), os.Remove(b.out)); err != nil {
 			return err
@@ -343,8 +371,8 @@ func (b *Building) Commit(ctx context.Context) error {
 // ours matches the names of data files, manifests and their lists.
 var ours = regexp.MustCompile(`(^|/)\d{5}-[0-9a-f]{8}\.parquet$|^metadata/[^/]*\.avro$`)
 
-// sweep removes what killed runs have left: files in none of the records.
-func (b *Building) sweep(ctx context.Context) error {
+// files returns the names of the files of the table.
+func (b *Building) files() map[string]bool {
 	made := maps.Clone(b.kept)
 	for _, name := range b.done {
 		made[name] = true
@@ -352,10 +380,11 @@ func (b *Building) sweep(ctx context.Context) error {
 	for _, h := range b.held {
 		made[h.name] = true
 	}
-	return b.sweepDir(ctx, "", made)
+	return made
 }
 
-func (b *Building) sweepDir(ctx context.Context, dir string, made map[string]bool) error {
+// sweep removes from a directory what killed runs have left: files that are not the table's.
+func (b *Building) sweep(ctx context.Context, dir string, made map[string]bool) error {
 	var infos []store.Info
 	for info, err := range b.home.tree.List(ctx, b.home.name(dir)) {
 		if err != nil {
@@ -369,7 +398,7 @@ func (b *Building) sweepDir(ctx context.Context, dir string, made map[string]boo
 		switch {
 		case rel == recordsDir || made[rel]:
 		case info.Dir:
-			err = b.sweepDir(ctx, rel, made)
+			err = b.sweep(ctx, rel, made)
 		case b.out == "" && !ours.MatchString(rel): // others may put their files at an address
 		default:
 			err = b.home.remove(ctx, rel)
@@ -381,17 +410,19 @@ func (b *Building) sweepDir(ctx context.Context, dir string, made map[string]boo
 	return nil
 }
 
-// Abort removes the files, unless an earlier state is recorded from which another run can go on.
+// Abort removes the files, unless a state is recorded from which another run can go on.
 func (b *Building) Abort(ctx context.Context) error {
-	defer b.Release()
-	held, err := b.Held(ctx)
-	if err == nil && held && b.out == "" && b.finished(ctx) {
+	if b.gone {
+		return nil
+	}
+	names, err := b.list(ctx)
+	switch {
+	case err == nil && len(names) == 0:
+		return b.Discard(ctx)
+	case err == nil && b.out == "" && b.finished(ctx):
 		err = b.forget(ctx)
 	}
-	if held || err != nil {
-		return errors.Join(err, b.abortUnrecorded(ctx))
-	}
-	return b.Discard(ctx)
+	return errors.Join(err, b.abortUnrecorded(ctx))
 }
 
 // finished reports whether another run has made the table at the address.
@@ -400,12 +431,13 @@ func (b *Building) finished(ctx context.Context) bool {
 	return len(kinds) > 0 && err == nil
 }
 
-// forget removes the records.
+// forget removes the records, so that no run goes on.
 func (b *Building) forget(ctx context.Context) error {
-	names, err := b.recorded(ctx)
-	for _, name := range names {
+	names, err := b.list(ctx)
+	for _, name := range append(names, mark) {
 		err = errors.Join(err, b.home.remove(ctx, name))
 	}
+	b.begun = false
 	return err
 }
 
@@ -418,15 +450,13 @@ func (b *Building) abortUnrecorded(ctx context.Context) error {
 // Discard sees to it that no run goes on with the files. At an address, what was recorded is not removed: another run
 // may have made it part of its table, which must not lose it. The next run that is resumed begins anew, and removes it.
 func (b *Building) Discard(ctx context.Context) error {
+	b.gone = true
 	if b.out != "" {
 		return errors.Join(b.adding.Abort(ctx), os.RemoveAll(b.home.dir))
 	}
-	held, err := b.Held(ctx)
-	if held && err == nil {
-		err = b.forget(ctx)
+	err := errors.Join(b.abortUnrecorded(ctx), b.forget(ctx))
+	if len(b.kept) > 0 && err == nil && !b.finished(ctx) {
+		err = b.home.replace(ctx, mark, nil)
 	}
-	if held && err == nil && !b.finished(ctx) {
-		err = b.home.replace(ctx, recordsDir+"/00000000.json", []byte("{}"))
-	}
-	return errors.Join(err, b.abortUnrecorded(ctx))
+	return err
 }

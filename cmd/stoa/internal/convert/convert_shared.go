@@ -225,7 +225,7 @@ func (c *conversion) long(ctx context.Context, a *cli.App, t *stoa.Table, spec s
 		return nil, nil
 	}
 	o := pieces.Options{Out: c.out, Create: wo, Target: lakeFile, Resume: c.goOn, Of: append(c.settings(), c.source,
-		c.stamp)}
+		c.stamp, fmt.Sprint(wo.NoCheck))}
 	if size := wo.Opts["file-size"]; size != "" {
 		n, err := cli.ParseSize("file-size", size)
 		if err != nil {

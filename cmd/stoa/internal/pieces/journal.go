@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/pred"
@@ -22,7 +23,7 @@ import (
 const JournalFile = ".stoa-pieces.journal"
 
 // unfinished is the suffix of the name of such a table's directory until all files are complete.
-const unfinished = ".unfinished"
+const unfinished = catchup.Unfinished
 
 const piecesKind = "pieces"
 

@@ -102,8 +102,8 @@ func (l *Long) create(ctx context.Context) error {
 			return false, nil
 		}
 		u := &l.done[x.Unit]
-		if u.end || x.N != l.parts[x.Unit] || !x.End && len(x.Last) != len(l.key) ||
-			(l.sum != nil) != (x.Sum != nil) {
+		if u.end || x.N != l.parts[x.Unit] || (l.sum != nil) != (x.Sum != nil) ||
+			!x.End && (len(l.key) == 0 || len(x.Last) != len(l.key)) {
 			return false, nil
 		}
 		if err := l.w.Resume(x.State); err != nil {
@@ -124,6 +124,7 @@ func (l *Long) Write(ctx context.Context, b arrow.RecordBatch) error { return l.
 
 // Close makes the table visible. What is not what went in is removed, so that no run goes on with it.
 func (l *Long) Close(ctx context.Context) (format.Summary, error) {
+	defer l.sink.Release()
 	if n := l.rows + l.read; l.rows > 0 && !l.lossy && l.Create.Rows >= 0 && n != l.Create.Rows {
 		return format.Summary{}, errors.Join(fmt.Errorf("%s: the source has %d rows, and what earlier runs have "+
 			"recorded and this one has read are %d: begin anew", l.sink.Place(), l.Create.Rows, n),
@@ -138,11 +139,12 @@ func (l *Long) Close(ctx context.Context) (format.Summary, error) {
 
 // Abort keeps what another run can go on with, and removes the rest.
 func (l *Long) Abort(ctx context.Context) error {
+	defer l.sink.Release()
 	ctx = context.WithoutCancel(ctx)
-	err := l.w.Abort(ctx)
 	if l.damaged { // another run would not come further
-		return errors.Join(err, l.sink.Discard(ctx))
+		return errors.Join(l.sink.Discard(ctx), l.w.Abort(ctx))
 	}
+	err := l.w.Abort(ctx)
 	if held, heldErr := l.sink.Held(ctx); held && heldErr == nil {
 		l.a.Note("%s has what was complete: --resume goes on after it", l.sink.Place())
 	}

@@ -20,6 +20,7 @@ import (
 	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // Place is the location of a block.
@@ -461,8 +462,8 @@ func (f *FS) rowsOf(ctx context.Context, t *meta.Tablet, s *meta.RowSet) int64 {
 	return -1
 }
 
-// Same reports whether two blocks have the same bytes.
-func (f *FS) Same(ctx context.Context, p, q Place) (bool, error) {
+// Same reports whether two blocks have the same bytes, except in spans, which count from where a block begins.
+func (f *FS) Same(ctx context.Context, p, q Place, except ...vec.Range) (bool, error) {
 	if p.At.Len != q.At.Len {
 		return false, nil
 	}
@@ -485,6 +486,12 @@ func (f *FS) Same(ctx context.Context, p, q Place) (bool, error) {
 		}
 		if _, err := y.ReadAt(ctx, b[:n], off); err != nil && err != io.EOF {
 			return false, err
+		}
+		for _, x := range except {
+			if from, to := max(0, x.From-off), min(n, x.To-off); from < to {
+				clear(a[from:to])
+				clear(b[from:to])
+			}
 		}
 		if !bytes.Equal(a[:n], b[:n]) {
 			return false, nil

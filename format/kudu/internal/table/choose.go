@@ -18,11 +18,11 @@ import (
 )
 
 // Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before those of
-// whose servers no data directory is here, unfinished copies, and tombstones; then by their latest operation before the
-// snapshot, in deltas or log; then members of the tablet's newest Raft configuration are preferred; then a complete
-// log; then fewer losses that nothing else can make up for; then fewer missing blocks, not counting bloom files; then
-// more rows. Operations rank above blocks, because damage can be repaired from other replicas but missing operations
-// cannot. Without deep only the state counts, and nothing is read.
+// whose servers no data directory is here, unfinished copies, and tombstones; then those without losses that nothing
+// else can make up for are preferred; then by their latest operation before the snapshot, in deltas or log; then
+// members of the tablet's newest Raft configuration; then a complete log; then fewer such losses; then fewer missing
+// blocks, not counting bloom files; then more rows. Operations rank above other blocks, because damage can be repaired
+// from other replicas but missing operations cannot. Without deep only the state counts, and nothing is read.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil

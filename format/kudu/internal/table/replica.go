@@ -234,7 +234,8 @@ func (t *Table) proof(ctx context.Context, s *RowSet, other twin) *fs.Proof {
 			if cmp.Or(bad, worse) != nil || p.At.Len != q.At.Len || b.Kind == "bloom" {
 				continue
 			}
-			if same, err := s.Tablet.FS.Same(ctx, p, q); err != nil || !same && t.contradict(ctx, b, p, q) {
+			f := s.Tablet.FS
+			if same, err := f.Same(ctx, p, q); err != nil || !same && t.contradict(ctx, f, b, p, q) {
 				return false
 			}
 		}
@@ -244,10 +245,9 @@ func (t *Table) proof(ctx context.Context, s *RowSet, other twin) *fs.Proof {
 
 // contradict reports whether bytes that differ in two places of a block are sound in both. A block whose structure
 // cannot be read tells nothing.
-func (t *Table) contradict(ctx context.Context, b meta.KindedBlock, p, q fs.Place) bool {
-	var all [2][]byte
+func (t *Table) contradict(ctx context.Context, f *fs.FS, b meta.KindedBlock, p, q fs.Place) bool {
 	var bad []vec.Range
-	for i, x := range []fs.Place{p, q} {
+	for _, x := range []fs.Place{p, q} {
 		for _, depth := range []format.Depth{format.Quick, format.Sums} {
 			o := format.OpenOptions{Limits: t.Limits, Depth: depth, Opts: map[string]string{"kind": kindOf(b)}}
 			tg := format.Target{Tree: t.Tree, Name: x.At.Object, At: vec.Range{From: x.At.Off, To: x.At.End()}}
@@ -261,18 +261,9 @@ func (t *Table) contradict(ctx context.Context, b meta.KindedBlock, p, q fs.Plac
 				bad = append(bad, vec.Range{From: f.At.Off - x.At.Off, To: f.At.End() - x.At.Off})
 			}
 		}
-		all[i] = make([]byte, x.At.Len)
-		if format.ReadFull(ctx, Source{t.Tree, x.At.Object, x.At.End()}, x.At, "", all[i]) != nil {
-			return false
-		}
 	}
-	for i := range all[0] {
-		at := func(r vec.Range) bool { return r.From <= int64(i) && int64(i) < r.To }
-		if all[0][i] != all[1][i] && !slices.ContainsFunc(bad, at) {
-			return true
-		}
-	}
-	return false
+	same, err := f.Same(ctx, p, q, bad...)
+	return !same && err == nil
 }
 
 // elsewhere reads the page at a span of the block at base from its twin at p. It returns the bytes and their span.
