@@ -20,7 +20,6 @@ import (
 	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
-	"stoa/vec"
 )
 
 // Place is the location of a block.
@@ -463,7 +462,7 @@ func (f *FS) rowsOf(ctx context.Context, t *meta.Tablet, s *meta.RowSet) int64 {
 }
 
 // Same reports whether two blocks have the same bytes, except in spans, which count from where a block begins.
-func (f *FS) Same(ctx context.Context, p, q Place, except ...vec.Range) (bool, error) {
+func (f *FS) Same(ctx context.Context, p, q Place, except ...fault.Span) (bool, error) {
 	if p.At.Len != q.At.Len {
 		return false, nil
 	}
@@ -488,7 +487,7 @@ func (f *FS) Same(ctx context.Context, p, q Place, except ...vec.Range) (bool, e
 			return false, err
 		}
 		for _, x := range except {
-			if from, to := max(0, x.From-off), min(n, x.To-off); from < to {
+			if from, to := max(0, x.Off-off), min(n, x.End()-off); from < to {
 				clear(a[from:to])
 				clear(b[from:to])
 			}

@@ -246,7 +246,7 @@ func (t *Table) proof(ctx context.Context, s *RowSet, other twin) *fs.Proof {
 // contradict reports whether bytes that differ in two places of a block are sound in both. A block whose structure
 // cannot be read tells nothing.
 func (t *Table) contradict(ctx context.Context, f *fs.FS, b meta.KindedBlock, p, q fs.Place) bool {
-	var bad []vec.Range
+	var bad []fault.Span
 	for _, x := range []fs.Place{p, q} {
 		for _, depth := range []format.Depth{format.Quick, format.Sums} {
 			o := format.OpenOptions{Limits: t.Limits, Depth: depth, Opts: map[string]string{"kind": kindOf(b)}}
@@ -258,7 +258,7 @@ func (t *Table) contradict(ctx context.Context, f *fs.FS, b meta.KindedBlock, p,
 				if depth == format.Quick {
 					return false
 				}
-				bad = append(bad, vec.Range{From: f.At.Off - x.At.Off, To: f.At.End() - x.At.Off})
+				bad = append(bad, fault.Span{Off: f.At.Off - x.At.Off, Len: f.At.Len})
 			}
 		}
 	}
