@@ -191,6 +191,60 @@ func TestKilledAtAnyRequest(t *testing.T) {
 	t.Log(seen)
 }
 
+// deadEnd is a store that answers request number at with a status.
+type deadEnd struct {
+	*remotetest.S3
+	at     int64
+	status int
+	n      atomic.Int64
+}
+
+func (d *deadEnd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.n.Add(1) == d.at {
+		w.WriteHeader(d.status)
+		return
+	}
+	d.S3.ServeHTTP(w, r)
+}
+
+// TestUnansweredAtAnyRequest: whichever request of a writer finds that an object has changed, or is denied, a command
+// that fails leaves what a place held before, unless it says what it did; one that succeeds has done it.
+func TestUnansweredAtAnyRequest(t *testing.T) {
+	seen, step := map[string]int{}, int64(1)
+	if testing.Short() {
+		step = 3
+	}
+	for _, c := range killCases(t) {
+		for _, status := range []int{http.StatusPreconditionFailed, http.StatusForbidden} {
+			last := false
+			for at := int64(1); !last; at += step {
+				s3, _ := emptyBucket(t)
+				asS3(t, s3)
+				for _, args := range c.first {
+					do(t, args...)
+				}
+				d := &deadEnd{S3: s3, at: at, status: status}
+				asS3(t, d)
+				told := said("s3://bucket", c.then...)
+				last = d.n.Load() < at
+				got := rowsAt(t, s3, c.place)
+				fine := strings.HasSuffix(told, "status: 0")
+				switch {
+				case fine && got == c.after:
+					seen["after"]++
+				case !fine && got == c.before:
+					seen["before"]++
+				case !fine && got == "unfinished":
+					seen["unfinished"]++
+				default:
+					t.Errorf("%s, status %d at request %d: the place has %.300s\n%s", c.name, status, at, got, told)
+				}
+			}
+		}
+	}
+	t.Log(seen)
+}
+
 // late is a store that carries out one write only after the process that asked for it, and was then told to end, is
 // gone.
 type late struct {

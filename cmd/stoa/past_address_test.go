@@ -207,3 +207,38 @@ func TestSnapshotsAtAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestCatchUpUnanswered: whichever request finds that an object has changed, a run that fails has not changed the
+// table, or says that it has.
+func TestCatchUpUnanswered(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "old.jsonl", "{\"id\": 1}\n{\"id\": 2}\n{\"id\": 3}\n")
+	write(t, "new.jsonl", "{\"id\": 2}\n{\"id\": 4}\n")
+	rows := map[bool]int{false: 3, true: 2}
+	for _, to := range []string{"iceberg", "delta"} {
+		s3, _ := emptyBucket(t)
+		d := &deadEnd{S3: s3, status: http.StatusPreconditionFailed}
+		asS3(t, d)
+		failed, last := 0, false
+		for at := int64(1); !last; at++ {
+			lake := fmt.Sprintf("s3://bucket/%s%d", to, at)
+			d.at = 0
+			do(t, "convert", "old.jsonl", "--to", to, "-o", lake, "-q")
+			d.n.Store(0)
+			d.at = at
+			got := said("s3://", "convert", "--catch-up", "new.jsonl", "-o", lake, "-q")
+			last, d.at = d.n.Load() < at, 0
+			changed := strings.HasSuffix(got, "status: 0") || strings.Contains(got, "the change was made")
+			if !changed {
+				failed++
+			}
+			if n := len(lakeRows(t, lake)); n != rows[changed] {
+				t.Errorf("%s, request %d: the table has %d rows, want %d: %s", to, at, n, rows[changed], got)
+			}
+			do(t, "verify", lake, "-q")
+		}
+		if failed < 3 {
+			t.Errorf("%s: %d runs failed", to, failed)
+		}
+	}
+}

@@ -30,10 +30,11 @@ func (c *Copy) run(ctx context.Context, p format.TablePlace, dry bool,
 		return err
 	}
 	defer func() { err = errors.Join(err, c.release(ctx)) }()
-	if err := do(c.with(ctx, false), c.local(p)); err != nil || dry {
+	pub := &publisher{c: c, checked: true}
+	if err := do(pub.with(ctx), c.local(p)); err != nil || dry {
 		return c.shown(err)
 	}
-	return c.publish(ctx, false)
+	return pub.Publish(ctx)
 }
 
 // Changer returns the functions of the format, made to work on the copy.
@@ -253,7 +254,7 @@ func (c *Copy) load(ctx context.Context, p format.TablePlace,
 	}
 	l := &load{c: c, lenient: c.locks == 0}
 	var err error
-	if l.Load, err = begin(c.with(ctx, l.lenient), c.local(p)); err != nil {
+	if l.Load, err = begin((&publisher{c: c, lenient: l.lenient}).with(ctx), c.local(p)); err != nil {
 		return nil, errors.Join(c.shown(err), c.release(ctx))
 	}
 	return l, nil
@@ -269,11 +270,13 @@ func (l *load) Write(ctx context.Context, b arrow.RecordBatch) error {
 }
 
 func (l *load) Close(ctx context.Context) (format.LoadSummary, error) {
-	sum, err := l.Load.Close(l.c.with(ctx, l.lenient))
+	pub := &publisher{c: l.c, lenient: l.lenient, checked: true}
+	sum, err := l.Load.Close(pub.with(ctx))
 	if err != nil {
 		return sum, l.c.shown(err)
 	}
-	if err = l.c.publish(ctx, false); err == nil {
+	pub.lenient = false
+	if err = pub.Publish(ctx); err == nil {
 		err = l.end(ctx)
 	}
 	return sum, err
@@ -281,7 +284,7 @@ func (l *load) Close(ctx context.Context) (format.LoadSummary, error) {
 
 // Abort removes the entry of the load, whatever others have changed.
 func (l *load) Abort(ctx context.Context) error {
-	err := l.c.shown(l.Load.Abort(l.c.with(ctx, true)))
+	err := l.c.shown(l.Load.Abort((&publisher{c: l.c, lenient: true}).with(ctx)))
 	return errors.Join(err, l.end(ctx))
 }
 

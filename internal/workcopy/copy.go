@@ -46,6 +46,7 @@ type Copy struct {
 	inStore map[string]func() error  // locks in the store that are held until the change ends, by name
 	kept    time.Time                // files written later are not removed; zero: all may be
 	probed  bool
+	begun   int   // failures of the stores when the change began
 	settled error // why no further change is possible
 }
 
@@ -73,7 +74,19 @@ func New(stores *remote.Tree, dir string, c format.Changer, o Options) (*Copy, e
 	if err != nil {
 		return nil, err
 	}
-	return &Copy{stores: stores, place: place, change: c, single: o.SingleWriter, stale: true}, nil
+	n, _ := stores.Failures()
+	return &Copy{stores: stores, place: place, change: c, single: o.SingleWriter, stale: true, begun: n}, nil
+}
+
+// answered returns what a store has failed to answer since the change began. A reader that tolerates damage may have
+// taken it for some, so the change is not made.
+func (c *Copy) answered() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n, last := c.stores.Failures(); n > c.begun {
+		return fmt.Errorf("%s: nothing was changed: %s", c.place.Name(), last) // no ErrChanged, which is tried again
+	}
+	return nil
 }
 
 // clear removes the local files. The caller holds mu.
@@ -254,6 +267,7 @@ func (c *Copy) release(ctx context.Context) (err error) {
 		return nil
 	}
 	c.unlockAll()
+	c.begun, _ = c.stores.Failures()
 	if c.settled == nil {
 		ctx = context.WithoutCancel(ctx)
 		err = c.place.Each(ctx, len(c.loose), func(ctx context.Context, i int) error {
@@ -354,18 +368,17 @@ func (c *Copy) unlock(ctx context.Context) {
 	_ = c.release(ctx) // what it does not remove, clean does
 }
 
-// publisher is the format.Publisher of a change. A lenient one follows the changes of others.
+// publisher is the format.Publisher of a change. A lenient one follows the changes of others. A checked one publishes
+// nothing if a store has failed to answer since the change began.
 type publisher struct {
-	c       *Copy
-	lenient bool
+	c                *Copy
+	lenient, checked bool
 }
 
 // with returns the context for a change.
-func (c *Copy) with(ctx context.Context, lenient bool) context.Context {
-	return format.WithPublisher(ctx, publisher{c, lenient})
-}
+func (p *publisher) with(ctx context.Context) context.Context { return format.WithPublisher(ctx, p) }
 
-func (p publisher) Refresh(ctx context.Context, names ...string) error {
+func (p *publisher) Refresh(ctx context.Context, names ...string) error {
 	if !p.lenient {
 		return nil
 	}
@@ -376,7 +389,15 @@ func (p publisher) Refresh(ctx context.Context, names ...string) error {
 	return err
 }
 
-func (p publisher) Publish(ctx context.Context) error { return p.c.publish(ctx, p.lenient) }
+func (p *publisher) Publish(ctx context.Context) error {
+	if p.checked {
+		if err := p.c.answered(); err != nil {
+			return err
+		}
+		p.checked = false // what fails later does not undo it
+	}
+	return p.c.publish(ctx, p.lenient)
+}
 
 // local returns the place of the copy, for the functions of the format.
 func (c *Copy) local(p format.TablePlace) format.TablePlace {

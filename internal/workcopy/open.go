@@ -51,6 +51,10 @@ func Again(ctx context.Context, t store.Tree, err error, try int) bool {
 	if x.c.held > 0 { // the copy does not change
 		return false
 	}
-	_, err = x.c.place.List(ctx)
-	return err == nil
+	if _, err = x.c.place.List(ctx); err != nil {
+		return false
+	}
+	x.c.stores.Forget(x.c.begun)
+	x.c.begun, _ = x.c.stores.Failures()
+	return true
 }

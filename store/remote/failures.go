@@ -8,11 +8,21 @@ import (
 	"stoa/store"
 )
 
-// failures keeps the first failure of a store, and the last one.
+// failures keeps the first failure of a store that is not forgotten, and the last one.
 type failures struct {
 	mu          sync.Mutex
 	first, last error
-	n           int
+	n           int // forgotten ones, too
+	at          int // number of the first
+}
+
+// forget forgets the failures after the first n.
+func (f *failures) forget(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at > n {
+		f.first = nil
+	}
 }
 
 func (f *failures) get() error {
@@ -39,7 +49,7 @@ func (f *failures) noteRead(ctx context.Context, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.n++; f.first == nil {
-		f.first = err
+		f.first, f.at = err, f.n
 	}
 	f.last = err
 	return err

@@ -37,6 +37,9 @@ func (t *Tree) Failures() (n int, last error) {
 	return t.failures.n, t.failures.last
 }
 
+// Forget forgets the failures after the first n, because what had failed was done again.
+func (t *Tree) Forget(n int) { t.failures.forget(n) }
+
 // New returns a tree. Names that are not addresses are looked up in below, if it is not nil.
 func New(below store.Tree, o Options) *Tree {
 	return &Tree{below: below, requests: newRequester(o), roots: map[string]*root{}}

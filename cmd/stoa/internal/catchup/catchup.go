@@ -36,6 +36,10 @@ type Options struct {
 	NoCheck  bool
 	DryRun   bool  // only count
 	MaxBytes int64 // of memory for the hashes of the source's rows, and the positions of deleted ones
+
+	// Answered returns what a store has failed to answer. Who read may have gone on without it, so the change is
+	// not made then.
+	Answered func() error
 }
 
 // Result is what was changed.
@@ -129,6 +133,9 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 			return r, err
 		}
 		r.Checked = true
+	}
+	if err := o.Answered(); err != nil {
+		return r, err
 	}
 	err = o.Home.commit(ctx, name, metadata)
 	if err == nil || uncertain(err) {

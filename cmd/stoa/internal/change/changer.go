@@ -34,6 +34,9 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 	if err != nil {
 		return nil, ofName(err)
 	}
+	if err := a.RemoteFailure(); err != nil { // somebody may have gone on without
+		return nil, err
+	}
 	a.Detail("%s: %s", c.Place().Dir, c.Format())
 	c.Alloc = cli.Pool
 	if f := cmd.Flags().Lookup("disable-dependents"); f != nil && f.Value.String() == "true" {

@@ -169,6 +169,7 @@ func (p *past) open(ctx context.Context, at string) (*stoa.Table, stoa.ScanSpec,
 // advance makes the table in a directory have the rows of the source at a moment. ms is the time of the
 // snapshot; 0: now.
 func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int64) error {
+	answered := p.a.Answered()
 	t, spec, err := p.open(ctx, at)
 	if err != nil {
 		return err
@@ -187,7 +188,8 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 	for i, kind := range strings.Split(p.c.to, ",") {
 		r, err := catchup.Run(ctx, catchup.Options{Home: home, Delta: kind == "delta", Formats: p.a.Formats, Schema: sc,
 			Time: ms, Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
-			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry})
+			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry,
+			Answered: answered})
 		p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
 		if err != nil && i > 0 && !p.dry {
 			return fmt.Errorf("the catalogue of Iceberg has the rows of the source now, and that of Delta has not: %w",
