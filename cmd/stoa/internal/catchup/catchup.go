@@ -116,11 +116,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if r.Added, err = m.addNew(ctx, c, counts, o); err != nil {
 		return r, err
 	}
-	if r.Added+r.Deleted == 0 {
-		r.Checked = true
-		return r, nil
-	}
-	if o.DryRun {
+	if r.Checked = r.Added+r.Deleted == 0; r.Checked || o.DryRun {
 		return r, nil
 	}
 	name, metadata, s, err := c.Close(ctx)
