@@ -38,6 +38,7 @@ type File struct {
 
 	FromParts bool               // recovery collected the row groups from parts, without the table's metadata
 	Lost      map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
+	Placed    bool               // of a recovered file: chunks are where the metadata of the file has them
 
 	inPlace map[string]int64   // by object, see LastInPlace
 	claimed map[ChunkKey]error // chunks that are not read, see overlapping
@@ -256,6 +257,9 @@ func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMe
 	f.metas[key] = m
 	return m, nil
 }
+
+// SetMeta sets the metadata of a chunk that has it only after its pages.
+func (f *File) SetMeta(group, col int, m *layout.ColumnMeta) { f.metas[ChunkKey{group, col}] = m }
 
 // ReadColumnMeta reads the column metadata at at.Off, which may be at most at.Len and at most limit bytes long, and
 // returns its size in bytes.

@@ -17,7 +17,7 @@ import (
 // checkPlace gives up a chunk whose pages may be those of another one, though they add up.
 func (t *Table) checkPlace(ctx context.Context, begin, end int64) error {
 	f := t.File
-	if f.NoVerify || f.FromParts || f.Lost != nil || t.Meta.Values == 0 {
+	if f.NoVerify || f.FromParts || f.Lost != nil && !f.Placed || t.Meta.Values == 0 {
 		return nil
 	}
 	placed, err := t.placed(ctx, begin)

@@ -189,7 +189,7 @@ func isDamage(err error) bool {
 // bytes were inserted or removed, perhaps in one of the pages, which nothing else would detect.
 func (t *Table) checkEnd(ctx context.Context, end int64) error {
 	f := t.File
-	if !t.noChecksum || f.NoVerify || f.FromParts || f.Lost != nil {
+	if !t.noChecksum || f.NoVerify || f.FromParts || f.Lost != nil && !f.Placed {
 		return nil
 	}
 	begins, err := t.reaches(ctx, end)

@@ -187,7 +187,7 @@ func (b *groupBuilder) tooFar(i int, c foundChunk) (excess int64, apart bool) {
 		}
 	}
 	if i == b.last+1 {
-		return excess, !b.r.onlyPages(b.lastEnd, c.meta.Data)
+		return excess, !b.r.onlyPages(b.lastEnd, c.meta.Data) && !b.r.onlyPages(b.lastEnd, c.off)
 	}
 	return excess, b.crowded(i, c)
 }

@@ -47,6 +47,9 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	r := newRecoverer(ctx, f, tg.Name)
 	err = f.Open(ctx, nil)
 	opened := err == nil
+	if out, err := r.moved(o, opts); out != nil || err != nil {
+		return r.finish(out, err)
+	}
 	r.reportSchema(f)
 	if opened && r.ofInnerFile() {
 		err = fault.Corruptf(f.MetaAt, "file_metadata.row_groups",

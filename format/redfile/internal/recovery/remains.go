@@ -7,8 +7,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
 	"stoa/format/redfile/internal/schema"
+	"stoa/format/redfile/internal/table"
 	"stoa/wire"
 )
 
@@ -334,4 +336,186 @@ func (r *recoverer) reportRest(c *cutFooter) {
 			"of the %d rows that the file had, the last %d are in row groups of which the metadata is lost",
 			c.meta.Rows, c.meta.Rows-have)
 	}
+}
+
+// The metadata of a file of generation A or B says only where the metadata of each chunk is. If bytes were inserted or
+// removed before them, they are elsewhere, but each states at which offset its pages were, and that lies between two
+// offsets in the metadata of the file. So it is known which chunk each is, and thus how many rows there were, wherever
+// they are now. A chunk that ends as far behind the one before it as it was written has only moved, and is read.
+
+// movedChunk is the metadata of a chunk, found in the bytes from off to end. by is how far it has moved.
+type movedChunk struct {
+	off, end, by int64
+	meta         *layout.ColumnMeta
+}
+
+// moved returns a file whose chunks are where they are found; nil if they are where the metadata of r.f has them, if
+// most are not found, or if that metadata may be of a file within a page.
+func (r *recoverer) moved(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
+	f, was := r.f, r.written()
+	if len(was) == 0 {
+		return nil, nil
+	}
+	r.window = 1 << 20
+	found := r.findWritten(was, len(f.Footer.Groups[0].Columns))
+	if found == nil || r.ctx.Err() != nil {
+		return nil, r.ctx.Err()
+	}
+	out := table.New(f.Tree, f.Src, f.At, o, opts)
+	out.Stamp, out.Recovering, out.Placed = f.Stamp, true, true
+	out.Footer, out.MetaAt, out.Lost = f.Footer, f.MetaAt, map[container.ChunkKey]error{}
+	out.Footer.Groups = nil
+	r.lost = out.Lost
+	unknown, total, k, moved := -1, int64(0), 0, false
+	for i, g := range f.Footer.Groups {
+		cols := make([]layout.ColumnChunk, len(g.Columns))
+		metas := slices.Clone(cols)
+		for col := range cols {
+			if c := r.place(found, k); c == nil {
+				cols[col] = r.lostChunk(i, col, -1)
+			} else {
+				cols[col].Offset, moved = c.off, moved || c.by != 0
+				out.SetMeta(i, col, c.meta)
+			}
+			if len(found[k]) > 0 {
+				metas[col].Meta = found[k][0].meta
+			}
+			k++
+		}
+		g.Columns = cols
+		if g.Rows < 0 {
+			g.Rows = rowsOfColumns(metas, r.repeats)
+		}
+		if g.Rows < 0 && unknown >= 0 {
+			return nil, nil
+		} else if g.Rows < 0 {
+			unknown = i
+		}
+		total += max(0, g.Rows)
+		out.Footer.Groups = append(out.Footer.Groups, g)
+	}
+	if rest := f.Footer.Rows - total; !moved || rest < 0 || unknown < 0 && rest > 0 {
+		return nil, nil
+	} else if unknown >= 0 {
+		out.Footer.Groups[unknown].Rows = rest
+	}
+	if err := out.ResolveSchema(r.ctx); err != nil {
+		return nil, r.ctx.Err()
+	}
+	r.Rows("redfile.bytes.lost", f.At, [2]int64{-1, -1}, 0, "bytes were inserted or removed: chunks are not where the "+
+		"metadata of the file has them, and are read where they are")
+	return out, nil
+}
+
+// written returns the offsets of the metadata of all chunks, in order; none if the metadata of the file is not only a
+// list of these, or they are all there.
+func (r *recoverer) written() (was []int64) {
+	f := r.f
+	m := &f.Footer
+	if f.MetaAt.Len == 0 || m.Check(f.MetaAt) != nil || m.HasCRC && m.CRC != m.Want || m.Gen > layout.GenB {
+		return nil
+	}
+	last, there := int64(layout.MagicLen), true
+	for i, g := range m.Groups {
+		for col, c := range g.Columns {
+			if c.File != "" || c.Meta != nil || c.Offset <= last {
+				return nil
+			}
+			last = c.Offset
+			was = append(was, last)
+			if there {
+				_, err := f.ColumnMeta(r.ctx, i, col)
+				there = err == nil
+			}
+		}
+	}
+	if there {
+		return nil
+	}
+	return was
+}
+
+// findWritten searches the file for the metadata of the chunks that were at these offsets, of so many columns; nil if
+// that of most is not found, or if all has moved, with the magic, as in a file within a page.
+func (r *recoverer) findWritten(was []int64, columns int) [][]movedChunk {
+	found, chunks := make([][]movedChunk, len(was)), 0
+	end := r.f.MetaAt.Off - r.f.At.Off
+	for pos := int64(layout.MagicLen); pos < end && r.ctx.Err() == nil; pos++ {
+		b, err := r.bytes(pos, 4)
+		if err != nil || string(b) == layout.Magic && pos > layout.MagicLen && r.pageAt(pos+layout.MagicLen) {
+			return nil
+		}
+		if len(b) < 4 || b[0] != 0x15 && !bytes.HasPrefix(b, []byte{8, 0, 1}) || !r.afford(seekCost/16) {
+			continue
+		}
+		m, n, err := r.columnMeta(pos, end, 4<<10)
+		if err != nil || m.Data < layout.MagicLen {
+			continue
+		}
+		if k, there := slices.BinarySearch(was, m.Data); k < len(was) && !there {
+			if len(found[k]) == 0 {
+				chunks++
+			}
+			found[k] = append(found[k], movedChunk{pos, pos + n, pos - was[k], m})
+		}
+	}
+	if 2*chunks < len(was) {
+		return nil
+	}
+	for col := range columns {
+		onlyNamed(found, col, columns)
+	}
+	return found
+}
+
+// onlyNamed removes what does not have the name that most chunks of a column have.
+func onlyNamed(found [][]movedChunk, col, columns int) {
+	times, name := map[string]int{}, ""
+	for k := col; k < len(found); k += columns {
+		for _, c := range found[k] {
+			key := pathKey(c.meta.Path)
+			if times[key]++; times[key] > times[name] {
+				name = key
+			}
+		}
+	}
+	for k := col; k < len(found); k += columns {
+		found[k] = slices.DeleteFunc(found[k], func(c movedChunk) bool { return pathKey(c.meta.Path) != name })
+	}
+}
+
+// pageAt reports whether a page begins at pos.
+func (r *recoverer) pageAt(pos int64) bool {
+	_, _, err := r.page(pos, r.f.At.Len)
+	return err == nil
+}
+
+// place returns chunk k with its place now; nil if it is not known where it begins, or if its pages add up although
+// bytes were inserted or removed there, which are then whole pages.
+func (r *recoverer) place(found [][]movedChunk, k int) *movedChunk {
+	before := []movedChunk{{end: layout.MagicLen}}
+	if k > 0 {
+		before = found[k-1]
+	}
+	var harmed *movedChunk
+	for _, c := range found[k] {
+		for _, b := range before {
+			if b.end-b.by != c.meta.Data || b.end > c.off {
+				continue
+			}
+			m := *c.meta
+			m.Data, m.Index = b.end, -1
+			out := &movedChunk{c.off, c.end, c.by, &m}
+			if b.by == c.by {
+				if c.meta.Index >= 0 {
+					m.Index = c.meta.Index + c.by
+				}
+				return out
+			}
+			if w := r.pages(&m, c.off); !w.whole || w.end != c.off {
+				harmed = out
+			}
+		}
+	}
+	return harmed
 }
