@@ -69,6 +69,37 @@ func TestMovedChunksAddUp(t *testing.T) {
 	}
 }
 
+// TestMovedChunksBehindBlocks: a file of generation A by our writer has a sync block between two row groups. If bytes
+// before one are removed or repeated, the row groups behind it are read, and the rows of all are accounted for.
+func TestMovedChunksBehindBlocks(t *testing.T) {
+	const rows, groups = 150, 3
+	whole := writeSample(t, rows, map[string]string{"generation": "A", "compression": "none", "page-size": "300",
+		"row-group-rows": "50"})
+	step, tried, exactly := 7, 0, 0
+	if testing.Short() {
+		step = 61
+	}
+	for at := 300; at < len(whole)/groups-250; at += step {
+		for _, n := range []int{-90, -7, -1, 1, 8, 90} {
+			bad := movedBytes(whole, at, n)
+			tried++
+			if got, _ := rowsLeft(t, bad, stoa.SkipRows, true); got < rows/groups*(groups-1) {
+				t.Errorf("%d bytes at %d: %d rows came out", n, at, got)
+			}
+			got, lost, exact, err := accountsOf(bad)
+			if sum := int64(len(got)) + lost; err != nil || sum > rows || exact && sum < rows {
+				t.Errorf("%d bytes at %d: %d rows came out, %d are reported as lost, %v", n, at, len(got), lost, err)
+			}
+			if exact {
+				exactly++
+			}
+		}
+	}
+	if exactly < tried*9/10 {
+		t.Errorf("of %d changes, the rows of %d are all accounted for", tried, exactly)
+	}
+}
+
 // notIn returns the first row of got that is not in want, after the one before it; "" if there is none.
 func notIn(want, got []string) string {
 	k := 0

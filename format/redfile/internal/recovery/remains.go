@@ -500,19 +500,19 @@ func (r *recoverer) place(found [][]movedChunk, k int) *movedChunk {
 	var harmed *movedChunk
 	for _, c := range found[k] {
 		for _, b := range before {
-			if b.end-b.by != c.meta.Data || b.end > c.off {
+			m := *c.meta
+			out := &movedChunk{c.off, c.end, c.by, &m}
+			if m.Data += b.by; m.Data < b.end || m.Data > c.off {
 				continue
 			}
-			m := *c.meta
-			m.Data, m.Index = b.end, -1
-			out := &movedChunk{c.off, c.end, c.by, &m}
 			if b.by == c.by {
-				if c.meta.Index >= 0 {
-					m.Index = c.meta.Index + c.by
+				if m.Index >= 0 {
+					m.Index += c.by
 				}
 				return out
 			}
-			if w := r.pages(&m, c.off); !w.whole || w.end != c.off {
+			m.Index = -1
+			if w := r.pages(&m, c.off); m.Data == b.end && (!w.whole || w.end != c.off) {
 				harmed = out
 			}
 		}
