@@ -49,6 +49,7 @@ type Split struct {
 	Exact  bool                   `json:"exact"`            // Rows is how many rows the split yields
 	Bounds map[string]SplitBounds `json:"bounds,omitempty"` // by top-level column
 	Keys   map[string]pred.Value  `json:"keys,omitempty"`   // partition columns that have one value in all rows
+	Bucket *int                   `json:"bucket,omitempty"` // of all rows, from 0
 }
 
 // SplitBounds is what is known about a column in a split.
@@ -63,7 +64,7 @@ type SplitBounds struct {
 // PlanOptions are the options of PlanBy.
 type PlanOptions struct {
 	Target int64 // stored bytes of a split, about
-	// Apart: rows with different values of partition columns are in different splits, so that every split has Keys.
+	// Apart: rows of different partitions or buckets are in different splits, so that every split has Keys or Bucket.
 	Apart bool
 	// Here: the splits are only read by ScanSplit of the same table. Then its sources need no names by which another
 	// process can open them, as several places read as one have none.
@@ -127,10 +128,7 @@ func (t *Table) cut(ctx context.Context, c *scan.Packer, i int, s *source, spec 
 		}
 		defer func() { err = errors.Join(err, in.close()) }()
 	}
-	c.Partitions = nil
-	if l, ok := in.reader.(format.Layouter); ok {
-		c.Partitions = l.Layout().Partitions
-	}
+	c.Partitions, c.Bucketed = format.LayoutOf(in.reader).Partitions, len(t.sources) == 1
 	for p, err := range scan.Cut(ctx, in.scan, spec.internal(), c.Target, s.share) {
 		if err != nil || !c.Add(i, p) {
 			return false, err
@@ -150,7 +148,7 @@ func (t *Table) splitOf(s Split, p scan.Pack) Split {
 		}
 		s.Sources[n-1].Pieces = append(s.Sources[n-1].Pieces, piece)
 	}
-	s.Bytes, s.Rows, s.Exact, s.Keys = p.Bytes, p.Rows, p.Exact, p.Keys
+	s.Bytes, s.Rows, s.Exact, s.Keys, s.Bucket = p.Bytes, p.Rows, p.Exact, p.Keys, p.Bucket
 	for name, b := range p.Bounds {
 		if s.Bounds == nil {
 			s.Bounds = map[string]SplitBounds{}

@@ -103,16 +103,20 @@ func (t *Table) Findings() []region.Finding {
 	return out
 }
 
+// Layout returns the layout of a table with one source; that of others is not known.
+func (t *Table) Layout() (l format.Layout) {
+	if len(t.sources) == 1 {
+		l = format.LayoutOf(t.sources[0].reader)
+	}
+	return l
+}
+
 // Sources returns the table's files (or places) in the order of their rows, each with its format.
 func (t *Table) Sources() []SourceInfo {
 	var out []SourceInfo
 	for _, s := range t.sources {
-		i := SourceInfo{Name: s.name, Format: s.format.Name, Meta: address.Facts(s.reader.Meta()),
-			Columns: s.reader.Columns()}
-		if l, ok := s.reader.(format.Layouter); ok {
-			i.Layout = l.Layout()
-		}
-		out = append(out, i)
+		out = append(out, SourceInfo{Name: s.name, Format: s.format.Name, Meta: address.Facts(s.reader.Meta()),
+			Columns: s.reader.Columns(), Layout: format.LayoutOf(s.reader)})
 	}
 	return out
 }

@@ -313,6 +313,9 @@ type Part struct {
 	Stamp string // its state at planning; a later change is an error, not another answer
 	Rows  int64  // -1: not known without opening
 	Bytes int64  // stored size of the query's columns, or of everything if that is all that is known
+	// Bucket is 1 more than the number of the bucket to which all rows belong, by Layout; 0: it is not known, or there
+	// is none.
+	Bucket int
 }
 
 // RowGroup is a run of rows of a part whose columns can be read side by side, row by row.
@@ -501,12 +504,21 @@ type Layout struct {
 	Sorted     []string // the order of rows within a row group (or a larger unit)
 	Buckets    int      // 0: not bucketed
 	BucketBy   []string // whose hash determines the bucket
+	BucketHash string   // which hash: tables with the same one, and as many buckets, have equal values in equal buckets
 	// further properties, by the names of the table's own system
 	Properties map[string]string
 }
 
 // Layouter is an optional interface of a Reader that knows its table's layout.
 type Layouter interface{ Layout() Layout }
+
+// LayoutOf returns the layout of a reader's table; the zero value if it knows none.
+func LayoutOf(r Reader) (l Layout) {
+	if k, ok := r.(Layouter); ok {
+		l = k.Layout()
+	}
+	return l
+}
 
 // Presenter is an optional interface of a Reader that returns some types that differ from those its columns are decoded
 // to: dictionaries, views, large strings, extensions.

@@ -16,15 +16,18 @@ type Pack struct {
 	Exact   bool
 	Bounds  map[string]pred.Bounds
 	Keys    map[string]pred.Value // partition columns that have one value in all rows
+	Bucket  *int                  // of all rows, from 0; nil: of several, or not known
 }
 
 // Packer packs pieces, in order, until there are about Target bytes.
 type Packer struct {
 	Target     int64
-	Apart      bool     // pieces with different keys are in different packs
+	Apart      bool     // pieces with different keys or buckets are in different packs
+	Bucketed   bool     // the pieces are of one table: others may have other buckets
 	Partitions []string // partition columns of the pieces that follow
 	Yield      func(Pack) bool
 	now        *Pack
+	bucket     int // of now: see format.Part
 }
 
 // keys returns the partition columns that have one value. All rows of a directory have the same: that a bound is known
@@ -44,18 +47,22 @@ func (c *Packer) keys(known map[string]pred.Bounds) (out map[string]pred.Value) 
 // Add adds a piece of a source. It returns false once Yield does.
 func (c *Packer) Add(source int, p Cutting) bool {
 	keys := c.keys(p.Bounds)
-	apart := c.now != nil && c.Apart && !maps.Equal(keys, c.now.Keys)
+	apart := c.now != nil && c.Apart && (c.bucket != p.Bucket || !maps.Equal(keys, c.now.Keys))
 	if c.now != nil && (c.now.Bytes+p.Piece.Bytes > c.Target || apart) && !c.Flush() {
 		return false
 	}
 	if c.now == nil {
 		c.now = &Pack{Exact: true, Keys: keys, Bounds: maps.Clone(p.Bounds)}
+		c.bucket = p.Bucket
 	} else {
 		c.now.Bounds = mergeBounds(c.now.Bounds, p.Bounds)
 		maps.DeleteFunc(c.now.Keys, func(name string, v pred.Value) bool {
 			other, ok := keys[name]
 			return !ok || !other.Equal(v)
 		})
+		if c.bucket != p.Bucket {
+			c.bucket = 0
+		}
 	}
 	c.now.Sources = append(c.now.Sources, source)
 	c.now.Pieces = append(c.now.Pieces, p.Piece)
@@ -77,6 +84,9 @@ func (c *Packer) Flush() bool {
 	}
 	p := *c.now
 	c.now = nil
+	if b := c.bucket - 1; b >= 0 && c.Bucketed {
+		p.Bucket = &b
+	}
 	maps.DeleteFunc(p.Bounds, func(_ string, b pred.Bounds) bool { return b.Min == nil && b.Nulls < 0 })
 	return c.Yield(p)
 }

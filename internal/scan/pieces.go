@@ -22,6 +22,7 @@ type Cutting struct {
 	plan.Piece
 	Exact  bool                   // Count is how many rows the scan yields of the piece
 	Bounds map[string]pred.Bounds // of flat top-level columns that the scan reads, by name; absent = unknown
+	Bucket int                    // of its part
 }
 
 // Cut yields the pieces of a scan, of at most about target stored bytes each if they can be divided that far. Data that
@@ -79,7 +80,8 @@ func (c *slicer) part(ctx context.Context, part format.Part) error {
 	alone := len(groups) == 1
 	groups, left := c.mayMatch(ctx, groups)
 	for _, cluster := range c.Clusters(groups, c.src.Reader.Order()) {
-		all := Cutting{Piece: plan.Piece{Part: part.Ref, Stamp: part.Stamp}, Exact: true}
+		all := Cutting{Piece: plan.Piece{Part: part.Ref, Stamp: part.Stamp}, Exact: true,
+			Bucket: part.Bucket}
 		for i, g := range cluster {
 			whole := g
 			rows, some := left[g.Index]
@@ -125,7 +127,7 @@ func (c *slicer) divide(all Cutting, single bool) error {
 		}
 	}
 	for _, piece := range pieces {
-		if !c.yield(Cutting{Piece: piece, Exact: all.Exact, Bounds: all.Bounds}, nil) {
+		if !c.yield(Cutting{Piece: piece, Exact: all.Exact, Bounds: all.Bounds, Bucket: all.Bucket}, nil) {
 			return emit.ErrLeft
 		}
 	}

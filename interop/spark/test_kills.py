@@ -1,5 +1,5 @@
-"""Executors, and the commands that read splits, are killed at random moments, in a cluster of two executors: each time
-the rows are right, or the job fails. STOA_KILLS says how often."""
+"""Executors, the commands that read splits, and drivers are killed at random moments, in clusters of two and of four
+executors: each time the rows are right, or the job fails. STOA_KILLS says how often."""
 
 import json
 import os
@@ -39,7 +39,10 @@ class Killer(threading.Thread):
         time.sleep(self.after)
         end = time.monotonic() + 20
         while not self.killed and not self.done and time.monotonic() < end:
-            for p in children(self.above):
+            if self.kind == b"driver":
+                os.kill(self.above, signal.SIGKILL)
+                self.killed = self.above
+            for p in {} if self.killed else children(self.above):
                 if self.kind in cmdline(p) and b"java" in cmdline(p).split(b"\0")[0] == (self.kind != b"--split"):
                     try:
                         os.kill(p, signal.SIGKILL)
@@ -54,34 +57,60 @@ def killed(place, master, kinds):
     """Kills one process of a kind a query, and counts: killed, right, failed."""
     conf = {"spark__jars": session.JAR, "spark__task__maxFailures": "4", "spark__executor__memory": "1g",
             "spark__speculation": "true"}
-    s = session.Session(master, **conf)
+    sql = "select count(id) n, sum(id) i, sum(cast(s as bigint)) s, " \
+        "sum(crc32(sha2(repeat(s, 40), 512))) x from t where id >= 0"
+    r = random.Random(int(os.environ.get("STOA_SEED", "1")))
+    count = {k: [0, 0, 0] for k in kinds}
+    right = s = None
     try:
-        s.ask(load=place, options={"target-size": "200kB"}, view="t")
-        sql = "select count(id) n, sum(id) i, sum(cast(s as bigint)) s, " \
-            "sum(crc32(sha2(repeat(s, 40), 512))) x from t where id >= 0"
-        right = s.rows(sql)
-        sums = json.loads(right[0])
-        assert sums["n"] == ROWS and sums["i"] == sums["s"] == ROWS * (ROWS - 1) // 2
-        lasts = s.ask(sql=sql)["seconds"]
-        r = random.Random(int(os.environ.get("STOA_SEED", "1")))
-        count = {k: [0, 0, 0] for k in kinds}
         for i in range(KILLS):
+            if s is None:
+                s = session.Session(master, **conf)
+                s.ask(load=place, options={"target-size": "200kB"}, view="t")
+                right, lasts = s.rows(sql), s.ask(sql=sql)["seconds"]
+                sums = json.loads(right[0])
+                assert sums["n"] == ROWS and sums["i"] == sums["s"] == ROWS * (ROWS - 1) // 2
             kind = list(kinds)[i % len(kinds)]
             k = Killer(s.process.pid, kinds[kind], r.random() * lasts)
             s.send(sql=sql)
             k.start()
-            a = s.answer()
+            try:
+                a = s.answer()
+            except RuntimeError:
+                a = {"error": "the driver is gone"}
             k.done = True
             k.join()
             assert "error" in a or a["rows"] == right, (i, kind, a)
             for n, yes in enumerate((k.killed, "error" not in a, "error" in a)):
                 count[kind][n] += bool(yes)
+            if "driver is gone" in a.get("error", ""):
+                assert kind == "driver", (i, kind, a)
+                s = None
+                left(place)
         print(f"\nCOUNT {master}: killed, right, failed: {count}")
         assert all(n[0] > KILLS // len(kinds) // 3 for n in count.values())
-        time.sleep(3)
-        assert not [p for p in children(s.process.pid) if b"--split" in cmdline(p)]
+        left(place)
     finally:
-        s.close()
+        if s is not None:
+            s.close()
+
+
+def left(place):
+    """No command is left that reads a split, though its executor or its driver is gone."""
+    end = time.monotonic() + 60
+    commands = lambda: [p for p in os.listdir("/proc") if p.isdigit() and b"--split" in cmdline(p) and b"stoa" in
+                        cmdline(p).split(b"\0")[0] and reads(p, place)]
+    while commands() and time.monotonic() < end:
+        time.sleep(0.2)
+    assert not commands()
+
+
+def reads(pid, place):
+    """Whether a process has files of a place open."""
+    try:
+        return any(os.readlink(f"/proc/{pid}/fd/{n}").startswith(place) for n in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
 
 
 def test_commands(place):
@@ -89,5 +118,7 @@ def test_commands(place):
     killed(place, "local[2,4]", {"command": b"--split"})
 
 
-def test_executors(place):
-    killed(place, "local-cluster[2,1,1024]", {"executor": b"CoarseGrainedExecutorBackend", "command": b"--split"})
+@pytest.mark.parametrize("executors", [2, 4])
+def test_executors(place, executors):
+    killed(place, f"local-cluster[{executors},1,1024]", {"executor": b"CoarseGrainedExecutorBackend",
+                                                         "command": b"--split", "driver": b"driver"})

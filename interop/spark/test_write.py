@@ -150,6 +150,34 @@ def test_refused(dirs):
     assert not [n for n in os.listdir(at) if "stoa-stage" in n]
 
 
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of 6 MB."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", tmp_path], capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.parametrize("how", [{"to": "parquet"}, {"to": "cfile"}, {"to": "redfile"}, {}], ids=lambda h: h.get("to"))
+def test_a_full_disk(disk, how):
+    """A job for which the disk is too small fails and says so; the table stays, and the next job finds room."""
+    s, place = conftest.spark(), f"{disk}/set" if how else f"{disk}/store#d.t"
+    rows = lambda n: f"select id n, sha2(cast(id as string), 512) t from range({n})"
+    what = lambda: json.loads(s.rows(f"select count(*) c, sum(n) s from stoa.`{place}`")[0])
+    if not how:
+        s.ask(sql=rows(1), save=f"{disk}/one")
+        subprocess.run(["stoa", "create", "-q", place, "--schema", f"{disk}/one"], check=True)
+    s.ask(sql=rows(2000), write=place, tasks=2, how=how)
+    for n in 60_000, 30_000:
+        error = fails(sql=rows(n), write=place, tasks=3, how=how)["error"]
+        assert "no space left" in error, error
+        assert what() == {"c": 2000, "s": 2000 * 1999 // 2}
+        assert not [n for n in os.listdir(disk) if "stoa-stage" in n], os.listdir(disk)
+    s.ask(sql=rows(1000), write=place, tasks=2, how=how)
+    assert what() == {"c": 3000, "s": 2000 * 1999 // 2 + 1000 * 999 // 2}
+
+
 class Killer(threading.Thread):
     """Kills a process below another one at a moment: a command that stages or commits, an executor; or the driver."""
 
@@ -172,53 +200,62 @@ class Killer(threading.Thread):
             time.sleep(0.002)
 
 
+def jobs_of(place, fmt):
+    """The jobs whose rows are in a place: all rows of each, once."""
+    if not os.path.exists(place.partition("#")[0]):
+        return {}
+    t, got = read(place, fmt), {}
+    for job in set(t["job"].to_pylist()):
+        got[job] = sorted(t.filter(pa.compute.equal(t["job"], job))["n"].to_pylist()) == list(range(KILLED_ROWS))
+    return got
+
+
+KILLED_ROWS = 60_000
+KINDS = {"staging": b"--stage", "commit": b"--commit", "executor": b"CoarseGrainedExecutorBackend", "driver": b"driver"}
+
+
 def test_kills(dirs):
     """Each job adds the rows of its number once, or fails and adds none; one whose driver is killed, either."""
     at, _ = dirs
-    rows, place = 60_000, f"{at}/killed"
+    places = {"parquet": f"{at}/killed", "carbon": f"{at}/killed-store#d.t"}
+    schema = pa.schema([("n", pa.int64()), ("job", pa.int32()), ("t", pa.string())])
+    pq.write_table(schema.empty_table(), f"{at}/killed.schema")
+    subprocess.run(["stoa", "create", "-q", places["carbon"], "--schema", f"{at}/killed.schema"], check=True)
     conf = {"spark__jars": session.JAR, "spark__task__maxFailures": "4", "spark__executor__memory": "1g",
             "spark__speculation": "true"}
-    kinds = {"staging": b"--stage", "commit": b"--commit", "executor": b"CoarseGrainedExecutorBackend",
-             "driver": b"driver"}
     r = random.Random(int(os.environ.get("STOA_SEED", "1")))
-    count = {k: [0, 0, 0] for k in kinds}
-    written, s, lasts = {}, None, 0.0
+    count = {f: {k: [0, 0, 0] for k in KINDS} for f in places}
+    written, lasts, s = {f: {} for f in places}, {}, None
     try:
-        for i in range(KILLS):
+        for i in range(KILLS + len(places)):
             if s is None:
                 s = session.Session("local-cluster[2,1,1024]", **conf)
                 s.ask(sql="select sum(id) from range(100)")
-            sql = f"select id n, {i} job, concat('text ', id) t from range({rows})"
-            kind = list(kinds)[i % len(kinds)] if lasts else "none"
-            k = Killer(s.process.pid, kinds.get(kind, b"none"), r.random() * lasts)
-            s.send(sql=sql, write=place, tasks=6, how={"to": "parquet"})
-            if lasts:
+            fmt = list(places)[i % len(places)]
+            kind = list(KINDS)[i // len(places) % len(KINDS)] if fmt in lasts else "none"
+            k = Killer(s.process.pid, KINDS.get(kind, b"none"), r.random() * lasts.get(fmt, 0))
+            s.send(sql=f"select id n, {i} job, concat('text ', id) t from range({KILLED_ROWS})", write=places[fmt],
+                   tasks=6, how={"to": fmt} if fmt == "parquet" else {})
+            if fmt in lasts:
                 k.start()
             try:
                 a = s.answer()
             except RuntimeError:
                 a = {"error": "the driver is gone"}
             k.done = True
-            if lasts:
+            if fmt in lasts:
                 k.join()
             else:
                 assert "error" not in a, a
-                lasts = a["seconds"]
-            got = {}
-            if os.path.exists(place):
-                t = read(place, "parquet")
-                for job in set(t["job"].to_pylist()):
-                    ns = t.filter(pa.compute.equal(t["job"], job))["n"].to_pylist()
-                    assert sorted(ns) == list(range(rows)), (i, kind, job, len(ns))
-                    got[job] = True
-            want = dict(written)
+                lasts[fmt] = a["seconds"]
+            got, want = jobs_of(places[fmt], fmt), dict(written[fmt])
             if "error" not in a or kind == "driver" and i in got:
                 want[i] = True
-            assert got == want, (i, kind, a, sorted(got), sorted(want))
-            written = want
-            if kind in count:
+            assert got == want, (i, fmt, kind, a, got, want)
+            written[fmt] = want
+            if kind in KINDS:
                 for n, yes in enumerate((k.killed, "error" not in a, "error" in a)):
-                    count[kind][n] += bool(yes)
+                    count[fmt][kind][n] += bool(yes)
             if "driver is gone" in a.get("error", ""):
                 s = None
                 time.sleep(2)
@@ -226,3 +263,15 @@ def test_kills(dirs):
     finally:
         if s is not None:
             s.close()
+    orphans(at, places, written)
+
+
+def orphans(at, places, written):
+    """What jobs of dead drivers staged is removed by its age, and nothing else."""
+    staged = lambda: [d for d, _, _ in os.walk(at) if d.endswith(".stoa-stage")]
+    print(f"COUNT directories with orphans, all removed: {len(staged())}")
+    time.sleep(1.5)
+    for fmt, place in places.items():
+        subprocess.run(["stoa", "load", "-q", place, "--abort-older", "1s"], check=True)
+        assert jobs_of(place, fmt) == written[fmt]
+    assert not staged()

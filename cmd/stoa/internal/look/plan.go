@@ -33,6 +33,14 @@ type planHead struct {
 	Plan    string               `json:"plan"`
 	Schema  schemafmt.SchemaJSON `json:"schema"` // of the rows
 	Arrow   []byte               `json:"arrow"`  // the same as a schema message of Arrow IPC
+	Buckets *planBuckets         `json:"buckets,omitempty"`
+}
+
+// planBuckets says how values of a table's columns determine the buckets of its rows.
+type planBuckets struct {
+	Count int      `json:"count"`
+	By    []string `json:"by"`
+	Hash  string   `json:"hash"` // of tables with the same one, and as many buckets, equal values are in equal buckets
 }
 
 // planEnd is the last line of a plan: a plan without it is incomplete.
@@ -76,8 +84,8 @@ written and the table is known to be incomplete.`,
 		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	cmd.Flags().StringVar(&f.listing, "listing", "",
 		"plan the share `N/M` of the files, or of the parts of a single table: M processes plan what one would")
-	cmd.Flags().BoolVar(&f.apart, "by-partition", false, "keep rows with different values of partition columns in "+
-		"different splits")
+	cmd.Flags().BoolVar(&f.apart, "by-partition", false, "keep rows with different values of partition columns, "+
+		"and of different buckets, in different splits")
 	cmd.Flags().StringVar(&f.keep, "keep", "", "keep plans in the directory `DIR`, and print one from there while "+
 		"no file of its source has changed")
 	src.Register(a, cmd)
@@ -190,7 +198,11 @@ func headOf(t *stoa.Table, spec stoa.ScanSpec) (planHead, error) {
 		return planHead{}, err
 	}
 	message, err := arrowschema.Encode(sc)
-	return planHead{Version: planVersion, Plan: t.PlanName(spec), Schema: schemafmt.SchemaDoc(sc), Arrow: message}, err
+	head := planHead{Version: planVersion, Plan: t.PlanName(spec), Schema: schemafmt.SchemaDoc(sc), Arrow: message}
+	if l := t.Layout(); l.BucketHash != "" {
+		head.Buckets = &planBuckets{l.Buckets, l.BucketBy, l.BucketHash}
+	}
+	return head, err
 }
 
 // absolute makes paths independent of the working directory: a split may be read in another directory, and by another

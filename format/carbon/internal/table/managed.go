@@ -65,6 +65,9 @@ func (t *Managed) facts() {
 func (t *Managed) Layout() format.Layout {
 	l := format.Layout{Buckets: int(t.TableSchema.Buckets), Sorted: t.Table.Layout().Sorted,
 		Properties: t.TableSchema.Properties}
+	if l.Buckets > 0 {
+		l.BucketHash = "spark" // that of its partitions
+	}
 	for i := range t.TableSchema.BucketBy {
 		l.BucketBy = append(l.BucketBy, t.TableSchema.BucketBy[i].Name)
 	}

@@ -183,11 +183,20 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 			}
 		}
 		for _, p := range list {
-			if !yield(format.Part{Ref: p.Name, Stamp: p.stampText(t), Rows: p.rows, Bytes: p.bytes}, nil) {
+			if !yield(format.Part{Ref: p.Name, Stamp: p.stampText(t), Rows: p.rows, Bytes: p.bytes,
+				Bucket: t.bucket(p.Name)}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// bucket is format.Part.Bucket of a data file.
+func (t *Managed) bucket(name string) int {
+	if t.TableSchema.Buckets == 0 {
+		return 0
+	}
+	return status.ParseFileName(name).Bucket + 1
 }
 
 // Missing returns the error of a part that stands for missing files.

@@ -178,7 +178,8 @@ func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (
 	}
 	t.layout.RangeBy = newest.Partitioning.RangeTerm(&newest.Schema, parts)
 	if p := newest.Partitioning; p.Stored && len(p.Hash) > 0 {
-		t.layout.Buckets = int(p.Hash[0].Buckets)
+		t.hash = p.Hash
+		t.layout.Buckets, t.layout.BucketHash = int(p.Hash[0].Buckets), fmt.Sprint("kudu ", p.Hash[0].Seed)
 		for _, id := range p.Hash[0].Columns {
 			t.layout.BucketBy = append(t.layout.BucketBy, newest.Schema.NameOf(id))
 		}

@@ -34,7 +34,8 @@ type Table struct {
 	byID    map[string]*Tablet
 	meta    []format.KeyValue
 	layout  format.Layout
-	Noticed []region.Finding // when the directories were opened
+	hash    []meta.HashDimension // that layout is about; none if there are no buckets
+	Noticed []region.Finding     // when the directories were opened
 
 	Recovered *Recovered // for recovery; nil: indexes and footers must be intact
 	Vote      bool       // all blocks of a rowset decide its number of rows, not only the first

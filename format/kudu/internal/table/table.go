@@ -68,12 +68,26 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: why, Bytes: tb.FS.BlockBytes(tb.Tablet)})
 				continue
 			}
-			p := format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.FS.BlockBytes(tb.Tablet)}
+			p := format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.FS.BlockBytes(tb.Tablet),
+				Bucket: t.bucket(tb)}
 			if !yield(p, nil) {
 				return
 			}
 		}
 	}
+}
+
+// bucket is format.Part.Bucket: by the first hash dimension. The ranges of a table may be hashed in several ways.
+func (t *Table) bucket(tb *Tablet) int {
+	dims := tb.Partitioning.HashOf(tb.Partition.Lower())
+	if len(t.hash) == 0 || len(dims) == 0 || len(dims) != len(tb.Partition.Buckets) {
+		return 0
+	}
+	a, b := t.hash[0], dims[0]
+	if a.Buckets != b.Buckets || a.Seed != b.Seed || !slices.Equal(a.Columns, b.Columns) {
+		return 0
+	}
+	return int(tb.Partition.Buckets[0]) + 1
 }
 
 // Copies returns the ids of the tablets.

@@ -24,7 +24,7 @@ final class Options implements Serializable {
   private static final List<String> SWITCHES = Arrays.asList("partial", "no-verify", "no-wal", "live",
       "allow-external");
   private static final Set<String> OURS = new HashSet<>(Arrays.asList("path", "paths", "source-opt", "command",
-      "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown", "to", "opt", "partition"));
+      "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown", "bucketed", "to", "opt", "partition"));
   /** What Spark itself adds to the properties of a table. */
   private static final Set<String> SPARKS = new HashSet<>(Arrays.asList("provider", "location", "owner", "external",
       "comment", "is_managed_location", "transient_lastddltime", "table_type", "collation"));
@@ -53,6 +53,7 @@ final class Options implements Serializable {
       choice(k, "false", "true", "false");
     }
     choice("pushdown", "true", "true", "false");
+    choice("bucketed", "false", "true", "false");
   }
 
   private static String names(Iterable<String> list) {
@@ -87,6 +88,11 @@ final class Options implements Serializable {
 
   boolean pushes() {
     return get("pushdown", "true").equals("true");
+  }
+
+  /** Whether Spark is told of buckets, and bucket is read apart from bucket. */
+  boolean bucketed() {
+    return get("bucketed", "false").equals("true");
   }
 
   /** Whether losses, and tables that are known to be incomplete, were asked for. */

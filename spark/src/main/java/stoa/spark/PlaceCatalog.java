@@ -13,20 +13,23 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** The catalog behind stoa.Catalog. It changes nothing. */
-public class PlaceCatalog implements TableCatalog, SupportsNamespaces {
+public class PlaceCatalog implements TableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
   private String root; // null: names are places
   private Map<String, String> options;
@@ -184,6 +187,19 @@ public class PlaceCatalog implements TableCatalog, SupportsNamespaces {
       throw new NoSuchNamespaceException(namespace);
     }
     return Collections.emptyMap();
+  }
+
+  /** None: those by which tables are in buckets have names that nobody writes. */
+  @Override public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  @Override public UnboundFunction loadFunction(Identifier id) throws NoSuchFunctionException {
+    UnboundFunction f = id.namespace().length == 0 ? Buckets.named(id.name()) : null;
+    if (f == null) {
+      throw new NoSuchFunctionException(id);
+    }
+    return f;
   }
 
   private UnsupportedOperationException readOnly() {

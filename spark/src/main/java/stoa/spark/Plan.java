@@ -2,6 +2,7 @@ package stoa.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +20,7 @@ final class Plan {
   private final String where;
   private List<Split> splits;
   private String format = "";
+  private JsonNode head = MissingNode.getInstance();
 
   Plan(StoaTable table, Options options, List<String> columns, String where) {
     this.table = table;
@@ -43,6 +45,25 @@ final class Plan {
       }
     }
     return splits;
+  }
+
+  /** The one column by whose hash the rows are in buckets, if each split has rows of one; null. */
+  String bucketColumn() {
+    for (Split s : splits()) {
+      if (s.bucket < 0 || s.bucket >= bucketCount()) {
+        return null;
+      }
+    }
+    JsonNode by = head.path("buckets").path("by");
+    return options.bucketed() && by.size() == 1 ? by.path(0).asText() : null;
+  }
+
+  int bucketCount() {
+    return head.path("buckets").path("count").asInt(0);
+  }
+
+  String bucketHash() {
+    return head.path("buckets").path("hash").asText("");
   }
 
   /** The same scan in as few splits as there can be: for what they know. */
@@ -83,6 +104,9 @@ final class Plan {
     List<String> args = options.verb("plan");
     args.add("--unordered"); // rows of Spark have no order
     args.add("--target-size=" + size);
+    if (options.bucketed()) {
+      args.add("--by-partition");
+    }
     if (!columns.isEmpty()) {
       args.add("--columns=" + String.join(",", columns));
     }
@@ -106,6 +130,7 @@ final class Plan {
     for (String line : text.split("\n")) {
       JsonNode n = json.readTree(line);
       if (n.has("stoa_plan")) { // the first line, with the schema
+        head = n;
         continue;
       }
       if (n.path("end").asBoolean(false)) {
@@ -118,7 +143,8 @@ final class Plan {
         throw new IOException("splits of version " + n.path("stoa_split") + ", this jar knows version " + VERSION);
       }
       format = n.path("sources").path(0).path("format").asText("");
-      out.add(new Split(line, n.path("rows").asLong(-1), n.path("bytes").asLong(0)));
+      out.add(new Split(line, n.path("rows").asLong(-1), n.path("bytes").asLong(0),
+          n.path("bucket").asInt(-1)));
     }
     throw new IOException("it was cut off: there is no last line");
   }

@@ -27,7 +27,23 @@ final class Readers implements PartitionReaderFactory {
   }
 
   @Override public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition p) {
+    if (((Split) p).json == null) {
+      return new Nothing();
+    }
     return new SplitReader(command, options, shown, limit, (Split) p);
+  }
+
+  /** No rows. */
+  private static final class Nothing implements PartitionReader<ColumnarBatch> {
+    @Override public boolean next() {
+      return false;
+    }
+
+    @Override public ColumnarBatch get() {
+      return null;
+    }
+
+    @Override public void close() {}
   }
 
   @Override public PartitionReader<InternalRow> createReader(InputPartition p) {

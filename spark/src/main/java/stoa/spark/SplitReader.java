@@ -87,6 +87,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
     n = (int) Math.min(n, left);
     left -= left == Long.MAX_VALUE ? 0 : n;
     batch.setNumRows(n);
+    split.check(batch);
     return true;
   }
 

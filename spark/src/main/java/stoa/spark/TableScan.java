@@ -3,6 +3,7 @@ package stoa.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.metric.CustomMetric;
@@ -11,8 +12,12 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
@@ -21,7 +26,8 @@ import stoa.spark.arrow.Columns;
 import stoa.spark.arrow.Field;
 
 /** Some columns of a table, and the rows for which a predicate is true. */
-final class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeFiltering {
+final class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeFiltering,
+    SupportsReportPartitioning {
   private final StoaTable table;
   private final Options options;
   private final List<Field> fields = new ArrayList<>();
@@ -90,7 +96,50 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
   }
 
   @Override public InputPartition[] planInputPartitions() {
-    return plan().splits().toArray(new InputPartition[0]);
+    List<Split> all = plan().splits();
+    int column = bucketColumn();
+    if (column < 0) {
+      return all.toArray(new InputPartition[0]);
+    }
+    Buckets b = buckets(column);
+    List<InputPartition> out = new ArrayList<>();
+    boolean[] there = new boolean[b.count()];
+    for (Split s : all) {
+      there[s.bucket] = true;
+      out.add(new BucketSplit(s, s.bucket, b, column));
+    }
+    for (int i = 0; i < there.length; i++) {
+      if (!there[i]) {
+        out.add(new BucketSplit(null, i, b, column));
+      }
+    }
+    return out.toArray(new InputPartition[0]);
+  }
+
+  /** The column of the batches by which the rows are in buckets that Spark can be told of; -1: there is none. */
+  private int bucketColumn() {
+    String by = options.bucketed() ? plan().bucketColumn() : null;
+    for (int i = 0; i < fields.size() && by != null; i++) {
+      if (fields.get(i).name.equals(by) && buckets(i) != null) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private Buckets buckets(int column) {
+    return Buckets.of(plan().bucketHash(), plan().bucketCount(), readSchema().fields()[column].dataType());
+  }
+
+  /** In a catalog, which has the function. */
+  @Override public Partitioning outputPartitioning() {
+    int column = bucketColumn();
+    if (column < 0) {
+      return new UnknownPartitioning(0);
+    }
+    Buckets b = buckets(column);
+    Expression of = Expressions.column("`" + fields.get(column).name.replace("`", "``") + "`");
+    return new KeyGroupedPartitioning(new Expression[] {Expressions.apply(b.name(), of)}, b.count());
   }
 
   @Override public PartitionReaderFactory createReaderFactory() {
