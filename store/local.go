@@ -394,7 +394,7 @@ func (s *localSink) mayReplace() error {
 	}
 	if len(entries) > 0 && (s.replace == nil || !s.replace(s.path)) {
 		return &fs.PathError{Op: "create", Path: s.path,
-			Err: errors.New("the directory is not empty, and stoa did not write it")}
+			Err: errors.New("the directory is not empty, and no file in it says that stoa wrote it")}
 	}
 	return nil
 }

@@ -171,6 +171,9 @@ func firstDifference(got, want string) string {
 			return "got  " + g[i] + "\nwant " + strings.Join(w[min(i, len(w)):min(i+1, len(w))], "")
 		}
 	}
+	if len(g) == len(w) {
+		return "they are equal"
+	}
 	return "got  less than wanted: " + w[len(g)]
 }
 

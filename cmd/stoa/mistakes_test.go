@@ -38,7 +38,7 @@ var mistakes = []struct {
 	{"convert k.csv -o x.parquet --to parqet", 2, "stoa formats lists them"},
 	{"convert k.csv -o x.parquet --opt compresion=zstd", 2, "lists a format's options"},
 	{"convert k.csv -o empty", 2, "does not say which format"},
-	{"convert k.csv -o full/ --to cfile", 1, "stoa did not write it"},
+	{"convert k.csv -o full/ --to cfile", 1, "no file in it says that stoa wrote it"},
 	{"head --at 5 k.csv", 2, "it is for kudu"},
 	{"head --partial k.csv", 2, "it is for kudu"},
 	{"diff k.csv two.csv --on xx", 2, "is not in both tables"},

@@ -422,3 +422,49 @@ func bytesBelow(t *testing.T, dir string) map[string][]byte {
 	}
 	return files
 }
+
+// TestRescuedAgain: a run that goes on with a finished one reports the same, whatever was lost, with the same status.
+func TestRescuedAgain(t *testing.T) {
+	files := bytesBelow(t, "../../format/kudu/testdata/file")
+	t.Chdir(t.TempDir())
+	var blocks []string
+	for name, b := range files {
+		if strings.HasPrefix(name, "data/data/") && len(b) > 900 {
+			blocks = append(blocks, name)
+		}
+	}
+	slices.Sort(blocks)
+	for i := range 3 {
+		name := blocks[(i*len(blocks)+1)/3]
+		files[name] = bytes.Clone(files[name])
+		files[name][len(files[name])/3] ^= 0x55
+	}
+	writeFiles(t, "in", files)
+	report := func(out string) string {
+		doc := map[string]any{}
+		b, err := os.ReadFile(out + "/report.json")
+		if err == nil {
+			err = json.Unmarshal(b, &doc)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(doc, "seconds")
+		delete(doc, "began")
+		b, _ = json.MarshalIndent(doc, "", " ")
+		return string(b)
+	}
+	for _, flags := range [][]string{{}, {"--file-size", "1KB"}, {"--to", "kudu-fs"}, {"--to", "jsonl"}} {
+		out := "out" + strings.Join(flags, "")
+		_, first := rescueInto(t, []string{"in"}, out, flags...)
+		want := report(out)
+		_, second := rescueInto(t, []string{"in"}, out, append(flags, "--resume")...)
+		if got := report(out); first != cli.StatusDamage || second != first || got != want {
+			t.Errorf("%v: got status %d, then %d; the reports differ: %s", flags, first, second,
+				firstDifference(got, want))
+		}
+		if !strings.Contains(want, `"findings": [`) {
+			t.Errorf("%v: no findings: this proves nothing", flags)
+		}
+	}
+}

@@ -203,11 +203,13 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if d.Stamp != t.stamp {
 		again = "the files of " + t.entry.Place + " are not those that an earlier run has read"
 	}
-	if d.Damaged {
+	if d.Damaged && !(d.Taken && d.Told != nil) { // what is taken cannot be tried again
 		again = "an earlier run could not read all of it"
 	}
 	if again != "" && d.Taken {
-		return false, errTaken(d, again)
+		err := errTaken(d, again)
+		r.noteTable(t, tableOutcome{err: err})
+		return true, r.failed(t.source, err)
 	}
 	if at := d.place(r.dir); again != "" && changedLake(at, back.Verdict) {
 		err := errHistory(d, at, again)
@@ -215,17 +217,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		return true, r.failed(t.source, err)
 	}
 	if again == "" {
-		r.a.Detail("%s: done before", t.source)
-		r.before++
-		doc := summaryDoc{Source: t.source, Output: remote.Shown(d.place(r.dir)), Rows: d.Rows,
-			Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}
-		out := tableOutcome{summary: doc, again: true}
-		if n := d.Noted; n != nil {
-			out.summary.Altered, out.summary.Notes, out.summary.retyped = n.Altered, n.Notes, n.Retyped
-			out.summary.Seconds, out.dates = n.Seconds, n.Dates
-		}
-		r.noteTable(t, out)
-		return true, r.add(doc)
+		return true, r.tellAgain(t, d, back)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
 	if err := r.c.discard(d.Output); err != nil {
@@ -233,6 +225,37 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	}
 	r.state.forget(t)
 	return false, nil
+}
+
+// tellAgain reports a table that an earlier run has finished, as that run did.
+func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
+	r.a.Detail("%s: done before", t.source)
+	r.before++
+	out := tableOutcome{again: true, summary: summaryDoc{Source: t.source, Output: remote.Shown(d.place(r.dir)),
+		Rows: d.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}}
+	if n := d.Noted; n != nil {
+		out.summary.Altered, out.summary.Notes, out.summary.retyped = n.Altered, n.Notes, n.Retyped
+		out.summary.Seconds, out.dates = n.Seconds, n.Dates
+	}
+	if d.Damaged {
+		out.err = cli.ErrDamage
+		r.printError(out.err)
+	}
+	if d.Told != nil {
+		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.lost()
+		r.lost(out)
+	}
+	if d.Taken && d.Told != nil { // they cannot be told from those of the other tables
+		out.summary.Files, out.summary.Bytes = d.Told.Files, d.Told.Bytes
+	}
+	r.noteTable(t, out)
+	return r.add(out.summary)
+}
+
+// lost adds what was lost and found in a table to that of all.
+func (r *allRun) lost(out tableOutcome) {
+	r.losses = append(append(r.losses, out.losses...), reading.Unmet(out.findings)...)
+	r.findings = append(r.findings, out.findings...)
 }
 
 // tables reports what is left out, and converts the tables that are not done yet. It returns an error only if the run
@@ -360,8 +383,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	if one.seen != nil {
 		out.dates = one.seen.Counts()
 	}
-	r.losses = append(append(r.losses, one.Losses...), reading.Unmet(one.noticed)...)
-	r.findings = append(r.findings, one.noticed...)
+	r.lost(out)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -396,6 +418,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	one.summary.Readback = &back.readback
 	out.summary = one.summary
 	r.noteTable(t, out)
+	done.Told = tell(out.summary.Files, out.summary.Bytes, out.findings, out.aside, out.losses)
 	if err := r.add(one.summary); err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ type doneTable struct {
 
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 	Noted  *noted        `json:"noted,omitempty"`  // of migrate
+	Told   *told         `json:"told,omitempty"`
 }
 
 // noted is what migrate reports of a table, besides its rows, as a later run does too.
