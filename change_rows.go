@@ -12,7 +12,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -198,7 +197,7 @@ func (c *Changer) inPartition(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch
 			if err == nil {
 				cols := slices.Clone(b.Columns())
 				for _, v := range added {
-					cols = append(cols, c.constant(arrow.BinaryTypes.String, v, int(b.NumRows())))
+					cols = append(cols, alter.Constant(c.Alloc, arrow.BinaryTypes.String, v, int(b.NumRows())))
 				}
 				b = array.NewRecordBatch(wide, cols, b.NumRows())
 				for _, a := range cols[len(cols)-len(added):] {
@@ -462,17 +461,24 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	if err := errors.Join(err, t.Close()); err != nil {
 		return 0, err
 	}
+	lo := format.LoadOptions{Set: slices.Sorted(maps.Keys(o.Set))}
 	if o.DryRun {
+		if c.change.CheckAppend != nil {
+			err = c.change.CheckAppend(ctx, c.place, sc, lo)
+		}
+		if err != nil {
+			return 0, err
+		}
 		rows, err := c.matching(ctx, o.Where, nil)
 		return countOf(rows), err
 	}
-	return c.update(ctx, own, sc, o)
+	return c.update(ctx, own, sc, lo, o)
 }
 
 // update rewrites the rows that pass the filter while they are being found, and commits when all of them are written.
 // own is the table's schema, sc that of the rows as they are written.
-func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, o UpdateOptions) (int64, error) {
-	var lo format.LoadOptions
+func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, lo format.LoadOptions,
+	o UpdateOptions) (int64, error) {
 	var p *loadProof
 	if !o.NoCheck {
 		var err error
@@ -541,32 +547,10 @@ func (c *Changer) withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[s
 	cols := slices.Clone(b.Columns()[:sc.NumFields()])
 	for name, v := range values {
 		at := fieldNamed(sc, name)
-		cols[at] = c.constant(sc.Field(at).Type, v, int(b.NumRows()))
+		cols[at] = alter.Constant(c.Alloc, sc.Field(at).Type, v, int(b.NumRows()))
 		defer cols[at].Release()
 	}
 	return array.NewRecordBatch(sc, cols, b.NumRows())
-}
-
-// constant returns an array with the value of a text, or null, n times.
-func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
-	mem := c.Alloc
-	if mem == nil {
-		mem = memory.DefaultAllocator
-	}
-	b := array.NewBuilder(mem, t)
-	defer b.Release()
-	text, _ := b.(*array.StringBuilder)
-	for range n {
-		switch {
-		case v == nil:
-			b.AppendNull()
-		case text != nil: // verbatim, because the builder's parser takes some texts for null
-			text.Append(*v)
-		case b.AppendValueFromString(*v) != nil:
-			b.AppendNull()
-		}
-	}
-	return b.NewArray()
 }
 
 // incomparable returns the columns whose new value the builder of their type parses differently from the table, so that
@@ -577,7 +561,7 @@ func (c *Changer) incomparable(sc *arrow.Schema, values map[string]*string) (nam
 			continue
 		}
 		f := sc.Field(fieldNamed(sc, name))
-		a := c.constant(f.Type, v, 1)
+		a := alter.Constant(c.Alloc, f.Type, v, 1)
 		if a.IsNull(0) {
 			names = append(names, f.Name)
 		}

@@ -36,6 +36,8 @@ type DescribeOptions struct {
 
 // Describe streams the structure of a file, in which every byte belongs to a node. Nodes come in pre-order; children
 // have Depth+1. If the file is damaged, the readable nodes come first and the error last.
+//
+//go:noinline
 func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		uri, opened, err := o.placedOne(ctx, uri)
@@ -94,6 +96,8 @@ var Codes = check.FrontCodes
 // structure claims; o.Depth limits what is checked. It ends with an error only if it could not do its work. In a
 // directory that is not a table of some format, every file is verified, including those in subdirectories; files of
 // unknown formats are findings, and so are files in a table's directory that do not belong to the table.
+//
+//go:noinline
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		uri, o, err := o.placedOne(ctx, uri)
@@ -181,6 +185,8 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 
 // verifyMatched verifies one name after another, independently: a name in an unknown format does not prevent the
 // verification of the others.
+//
+//go:noinline
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		for _, l := range missingParts(ctx, o.tree(), names, o) {

@@ -18,6 +18,10 @@ import (
 // List lists the contents of a place, at any depth: tables, or the file itself. An error whose entry has a Place
 // concerns that file or directory only, which is skipped while the listing goes on. Everything that Verify calls a
 // table is listed, or named as skipped.
+//
+// It is not inlined, as Verify and Describe are not: the loops over it would hold copies of all this, 100 kB together.
+//
+//go:noinline
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		uri, o, err := o.placedOne(ctx, uri)

@@ -165,9 +165,15 @@ type TableSpec struct {
 // correspond to one Arrow type: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
+// MetaComputed is the key of a field's metadata with the columns from which loads compute it, if the rows lack it.
+const MetaComputed = "stoa.computed"
+
 // Dependents is the key of the fact that lists what its system computes from the rows of a table, such as indexes and
 // views.
 const Dependents = "dependents"
+
+// IndexTables are one kind of dependents: tables with some of the columns of another, and the positions of its rows.
+const IndexTables = "secondary index tables"
 
 // PartitionValues maps the names of partition columns to values; nil means null.
 type PartitionValues map[string]*string
@@ -199,6 +205,7 @@ type LoadOptions struct {
 
 	Opts       map[string]string // as Create's; the table's properties supply the defaults
 	Tasks      int               // data files that are written in parallel; 0 means one
+	Set        []string          // columns that an update sets, in rows of the table
 	Dictionary string            // how columns with a global dictionary get their codes; "": the format's default
 
 	// Again returns the rows of the load once more, for dictionary modes that read all of them before loading; nil: the

@@ -329,8 +329,8 @@ func TestDisableDependents(t *testing.T) {
 	if err := load(); err != nil {
 		t.Error(err)
 	}
-	c, _ = make(carbon.TableSpec{Properties: map[string]string{"indextableexists": "true"}})
+	c, _ = make(carbon.TableSpec{Properties: map[string]string{"indexexists": "true"}})
 	if _, err := c.DisableDependents(t.Context(), false); !errors.Is(err, fault.Unsupported) {
-		t.Errorf("secondary indexes: got %v", err)
+		t.Errorf("bloom indexes: got %v", err)
 	}
 }

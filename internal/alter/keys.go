@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -27,7 +28,7 @@ func CheckMerge(own, sc *arrow.Schema, key []string, name string) error {
 		return fault.Invalidf("the key columns are missing")
 	}
 	for _, f := range own.Fields() {
-		if Named(sc, f.Name) < 0 {
+		if _, computed := f.Metadata.GetValue(format.MetaComputed); Named(sc, f.Name) < 0 && !computed {
 			return fault.Invalidf("expected every column of %s, found none called %s: its values would be lost", name,
 				f.Name)
 		}
@@ -153,4 +154,25 @@ func (k *Keys) Find(out []format.RowsOfFile, b arrow.RecordBatch) []format.RowsO
 		out[len(out)-1].Rows = append(out[len(out)-1].Rows, rows.Value(i))
 	}
 	return out
+}
+
+// Constant returns an array with the value of a text, or null, n times.
+func Constant(mem memory.Allocator, t arrow.DataType, v *string, n int) arrow.Array {
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	b := array.NewBuilder(mem, t)
+	defer b.Release()
+	text, _ := b.(*array.StringBuilder)
+	for range n {
+		switch {
+		case v == nil:
+			b.AppendNull()
+		case text != nil: // verbatim, because the builder's parser takes some texts for null
+			text.Append(*v)
+		case b.AppendValueFromString(*v) != nil:
+			b.AppendNull()
+		}
+	}
+	return b.NewArray()
 }

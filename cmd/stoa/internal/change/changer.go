@@ -11,6 +11,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/fault"
+	"stoa/format"
 	"stoa/store/remote"
 )
 
@@ -43,7 +44,11 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 		dry := cmd.Flags().Lookup("dry-run").Value.String() == "true"
 		names, err := c.DisableDependents(cmd.Context(), dry)
 		for _, n := range names {
-			if err == nil {
+			switch {
+			case err != nil:
+			case n == format.IndexTables:
+				a.Note("%s: its %s are not changed; CarbonData 2.2 and later read what they lack without them", name, n)
+			default:
 				a.Note("%s: view %s %s; REFRESH MATERIALIZED VIEW enables it again", name, n, would(dry, "disabled"))
 			}
 		}

@@ -20,8 +20,8 @@ func limitFlags(cmd *cobra.Command) {
 		fl.Bool("allow-external", false, "also read files of the table that are outside of its directory, such as "+
 			"added segments")
 	}
-	fl.Bool("disable-dependents", false, "first mark the table's materialised views as disabled, because they will be "+
-		"out of date")
+	fl.Bool("disable-dependents", false, "change the table though its materialised views, which are first marked as "+
+		"disabled, and secondary index tables will be out of date")
 	fl.Bool("assume-single-writer", false, "at an address: change the table even if its store cannot exclude a second "+
 		"writer")
 	if fl.Lookup("memory") == nil {

@@ -75,7 +75,7 @@ func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string 
 			v = existing(v, sc)
 		}
 		if v != "" && !slices.Contains(ownProperties, k) && !strings.HasPrefix(k, "default.value.") &&
-			!strings.HasPrefix(k, "bucketnumber") && !strings.HasPrefix(k, "bucketcolumns") {
+			!strings.HasPrefix(k, "bucketnumber") && !strings.HasPrefix(k, "bucketcolumns") && !ofIndex(k) {
 			props[k] = v
 		}
 	}
@@ -88,6 +88,12 @@ func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string 
 		s += "\nTBLPROPERTIES (\n  " + strings.Join(list, ",\n  ") + "\n)"
 	}
 	return s + ";\n"
+}
+
+// ofIndex reports whether CarbonData itself sets a property of a spatial index.
+func ofIndex(k string) bool {
+	return strings.HasPrefix(k, "spatial_index.") && (strings.HasSuffix(k, ".instance") ||
+		strings.HasSuffix(k, ".datatype") || strings.HasSuffix(k, ".sourcecolumntypes"))
 }
 
 // sqlText returns a string literal of Spark SQL.

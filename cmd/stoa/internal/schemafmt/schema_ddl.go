@@ -114,7 +114,9 @@ var iceberg = func() Dialect {
 func Ddl(sc *arrow.Schema, table string, l format.Layout, d *Dialect) string {
 	var lines []string
 	for _, f := range sc.Fields() {
-		if d.apart && slices.ContainsFunc(l.Partitions, func(n string) bool { return strings.EqualFold(n, f.Name) }) {
+		_, computed := f.Metadata.GetValue(format.MetaComputed)
+		if d.apart && (computed ||
+			slices.ContainsFunc(l.Partitions, func(n string) bool { return strings.EqualFold(n, f.Name) })) {
 			continue
 		}
 		s := "  " + d.name(f.Name) + " " + d.sqlType(f.Type)

@@ -123,7 +123,7 @@ var Changer = format.Changer{
 		return SetProperties(ctx, p.Dir, props, dry)
 	},
 	Rename: func(ctx context.Context, p, to format.TablePlace, dry bool) error {
-		if err := checkIndependent(ctx, p); err != nil {
+		if err := checkDescribed(ctx, p); err != nil {
 			return err
 		}
 		return renameTable(ctx, p, to, dry)
@@ -217,7 +217,7 @@ func isManaged(ctx context.Context, tree store.Tree, dir string) bool {
 // loadOptions converts the options of a load. Errors are Invalid.
 func loadOptions(p format.TablePlace, o format.LoadOptions) (own LoadOptions, err error) {
 	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check, Overwrite: o.Overwrite, Partition: o.Partition,
-		tree: p.Tree}
+		Set: o.Set, tree: p.Tree}
 	if o.Dictionary != "" {
 		if own.Dictionary, err = ParseDictionaryWay(o.Dictionary); err != nil {
 			return own, err
@@ -272,8 +272,14 @@ func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o forma
 	}
 	return func(b arrow.RecordBatch) (out []format.Misfit) {
 		for i, r := range roots {
-			if at := l.fields[i]; at >= 0 {
+			if at := l.fields[i]; at >= 0 && at < int(b.NumCols()) {
 				out = append(out, l.misfitsIn(r, b, at)...)
+			} else if at >= 0 { // computed
+				for i, why := 0, l.sourceless(b); i < int(b.NumRows()); i++ {
+					if s := why(i); s != "" {
+						out = append(out, format.Misfit{Row: i, Column: r.Name, Reason: s})
+					}
+				}
 			}
 		}
 		sorted.StablyBy(out, func(a, b format.Misfit) int { return a.Row - b.Row })

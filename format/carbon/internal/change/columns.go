@@ -124,6 +124,14 @@ func defaultBytes(c *schema.Column, s string) ([]byte, error) {
 	return []byte(s), nil
 }
 
+// fixedBySpatial returns Invalid if a geohash index consists of a column, or is computed from it.
+func fixedBySpatial(t *layout.TableSchema, name string) error {
+	if x := t.Spatial(); x.Uses(name) {
+		return fault.Invalidf("column %s belongs to the geohash index %s: it cannot be changed", name, x.Column)
+	}
+	return nil
+}
+
 // DropColumn drops a column from the table in dir; its data stays in the files. A column that does not exist, the only
 // one, and a sort, bucket or partition column are Invalid.
 func DropColumn(ctx context.Context, dir, name string) error {
@@ -135,6 +143,9 @@ func dropColumn(ctx context.Context, dir, name string, dry bool) error {
 		c := t.FindColumn(name)
 		if c == nil {
 			return fault.Invalidf("the table %s has no column %q", dir, name)
+		}
+		if err := fixedBySpatial(t, name); err != nil {
+			return err
 		}
 		used := slices.Clone(t.BucketBy)
 		if t.Partition != nil {

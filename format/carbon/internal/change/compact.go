@@ -31,6 +31,7 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 	if _, _, merged := strings.Cut(to, "."); merged { // else a load's number, which begin assigns
 		o.segment, o.hidden = to, true
 	}
+	o.kept = true
 	unlock, err := lockStreams(ctx, dir, from)
 	if err != nil {
 		return nil, err

@@ -16,61 +16,89 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// refuseDependents returns Unsupported if the table has dependents, such as views. A change would make them stale
-// without CarbonData noticing, and its queries would read wrong rows from them.
-func refuseDependents(t *layout.TableSchema, dir string) error {
+// refuseDependents returns Unsupported if the table has dependents, such as views, but for those that a change keeps up
+// to date. A change would make them stale without CarbonData noticing, and its queries would read wrong rows from them.
+func refuseDependents(t layout.TableSchema, dir string) error {
+	if t.Spatial() != nil {
+		t.Properties = without(t.Properties, "spatial_index")
+	}
 	if list := t.Dependents(); len(list) > 0 {
 		return fault.Unsupportedf(fault.Span{Object: filepath.Join(dir, "Metadata", "schema")}, "",
 			"the table has %s, which CarbonData keeps up to date with its rows and stoa does not: change it with "+
-				"CarbonData, or drop them there first (views alone can be disabled: Changer.DisableDependents)",
+				"CarbonData, or drop them there first (rows of a table with views or index tables can be changed "+
+				"with Changer.DisableDependents)",
 			strings.Join(list, " and "))
 	}
 	return nil
 }
 
-// checkIndependent is refuseDependents for the table at p, after checkReadable.
+// checkIndependent is refuseDependents for the table at p, after checkReadable. Dependents that were disabled are no
+// reason to refuse.
 func checkIndependent(ctx context.Context, p format.TablePlace, except ...string) error {
-	if err := checkReadable(ctx, p, except...); err != nil {
-		return err
+	t, err := readableSchema(ctx, p, except...)
+	if err == nil && p.Disabled {
+		t.Properties = without(t.Properties, layout.ViewsProperty, layout.IndexTablesProperty)
 	}
-	t, err := ReadTableSchema(p.Dir)
 	if err != nil {
 		return err
 	}
-	if p.Disabled {
-		t.Properties = withoutViews(t.Properties)
-	}
-	return refuseDependents(t, p.Dir)
+	return refuseDependents(*t, p.Dir)
 }
 
-// checkColumns is checkIndependent for a change of columns. CarbonData reads streaming segments by the columns of the
+// checkColumns is checkDescribed for a change of columns. CarbonData reads streaming segments by the columns of the
 // table, not by those of their files.
 func checkColumns(ctx context.Context, p format.TablePlace) error {
-	if err := checkIndependent(ctx, p); err != nil {
+	if err := checkDescribed(ctx, p); err != nil {
 		return err
 	}
 	return checkNoStreams(p.Dir)
 }
 
-func withoutViews(props map[string]string) map[string]string {
+// checkDescribed is checkIndependent for a change of what secondary index tables have, too: columns, and the table's
+// name.
+func checkDescribed(ctx context.Context, p format.TablePlace) error {
+	t, err := readableSchema(ctx, p)
+	if err == nil && p.Disabled {
+		t.Properties = without(t.Properties, layout.ViewsProperty)
+	}
+	if err != nil {
+		return err
+	}
+	return refuseDependents(*t, p.Dir)
+}
+
+func readableSchema(ctx context.Context, p format.TablePlace, except ...string) (*layout.TableSchema, error) {
+	if err := checkReadable(ctx, p, except...); err != nil {
+		return nil, err
+	}
+	return ReadTableSchema(p.Dir)
+}
+
+// without returns the properties but those with these keys.
+func without(props map[string]string, keys ...string) map[string]string {
 	out := maps.Clone(props)
-	maps.DeleteFunc(out, func(k, _ string) bool { return strings.EqualFold(k, layout.ViewsProperty) })
+	maps.DeleteFunc(out, func(k, _ string) bool { return slices.Contains(keys, strings.ToLower(k)) })
 	return out
 }
 
 // disableDependents marks the materialised views of a table as disabled, as CarbonData does when they are out of date:
-// its queries then ignore them until they are refreshed. It returns the names of the views. Other dependents have their
-// state in Hive's metastore and are Unsupported, as are views that the status file of the database does not have. With
-// dry nothing is written.
+// its queries then ignore them until they are refreshed. It returns the names of the views. Secondary index tables need
+// no mark: CarbonData since 2.2 does not use them for segments that they lack, and its next load adds these; they are
+// returned as format.IndexTables. Other dependents have their state in Hive's metastore and are Unsupported, as are
+// views that the status file of the database does not have. With dry nothing is written.
 func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]string, error) {
 	t, err := ReadTableSchema(p.Dir)
 	if err != nil {
 		return nil, err
 	}
 	plain := *t
-	plain.Properties = withoutViews(t.Properties)
-	if err := refuseDependents(&plain, p.Dir); err != nil {
+	plain.Properties = without(t.Properties, layout.ViewsProperty, layout.IndexTablesProperty)
+	if err := refuseDependents(plain, p.Dir); err != nil {
 		return nil, err
+	}
+	var names []string
+	if slices.Contains(t.Dependents(), format.IndexTables) {
+		names = append(names, format.IndexTables)
 	}
 	views := map[string][]string{}
 	for k, v := range t.Properties {
@@ -80,15 +108,15 @@ func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]st
 			}
 		}
 	}
-	var names []string
+	at := len(names)
 	for db, list := range views {
 		for _, v := range list {
 			names = append(names, db+"."+v)
 		}
 	}
-	slices.Sort(names)
-	if len(names) == 0 {
-		return nil, nil
+	slices.Sort(names[at:])
+	if len(names) == at {
+		return names, nil
 	}
 	system := filepath.Join(filepath.Dir(filepath.Clean(p.Dir)), "_system")
 	if !dry {
@@ -98,7 +126,7 @@ func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]st
 		}
 		defer unlock()
 	}
-	return names, disableViews(filepath.Join(system, "mv_status"), names, dry)
+	return names, disableViews(filepath.Join(system, "mv_status"), names[at:], dry)
 }
 
 // disableViews disables views in a database's file of views.

@@ -55,6 +55,9 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 		return nil, nil, err
 	}
 	l.list = l.schema.StoredColumns()
+	if err := l.beginSpatial(); err != nil {
+		return nil, nil, err
+	}
 	roots, err := l.match()
 	if err == nil && o.Partition != nil {
 		l.place, err = matchPartition(l.schema, o.Partition)
@@ -149,6 +152,18 @@ func (l *Load) Segment() string { return l.segment }
 
 // Write is format.Load.Write. A value that the table cannot hold is Invalid, with its row and column.
 func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if l.spatial == nil {
+		return l.write(ctx, b)
+	}
+	b, err := l.withSpatial(b)
+	if err != nil {
+		return datafile.Located(err, l.rows)
+	}
+	defer b.Release()
+	return l.write(ctx, b)
+}
+
+func (l *Load) write(ctx context.Context, b arrow.RecordBatch) error {
 	if l.wo.Rows {
 		return l.addStream(ctx, b)
 	}

@@ -5,17 +5,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // LoadOptions are the options of a load.
@@ -33,7 +37,10 @@ type LoadOptions struct {
 	// Check, if not nil, is called after the segment is written and before the commit. If it fails, so does the load.
 	Check func(ctx context.Context, segment string) error
 
+	Set []string // columns that an update sets
+
 	segment string     // "": the next number
+	kept    bool       // the rows are those of other segments
 	hidden  bool       // no entry in tablestatus before the commit
 	tree    store.Tree // has the table's files; nil: the local file system
 }
@@ -59,6 +66,8 @@ type Load struct {
 
 	place *partitionMatch // of o.Partition; nil: any
 
+	spatial *layout.Spatial // the geohash index that the load computes or checks; nil: none
+
 	tasks map[string]*loadTask
 	order []*loadTask
 	next  int // task that gets the next batch
@@ -80,12 +89,7 @@ type loadTask struct {
 
 // fieldOf is the array of a column; nil if the rows do not have it.
 func (l *Load) fieldOf(b arrow.RecordBatch, c *layout.ColumnSchema) arrow.Array {
-	for i, f := range l.sc.Fields() {
-		if strings.EqualFold(f.Name, c.Name) {
-			return b.Column(i)
-		}
-	}
-	return nil
+	return l.fieldIn(b, c.Name)
 }
 
 // LoadSummary reports what a load wrote.
@@ -265,4 +269,91 @@ func (l *Load) addPart(ctx context.Context, name string, b arrow.RecordBatch) er
 	}
 	err = l.addCoded(ctx, t, b, func(i int) int64 { return datafile.Ordinal(b, i) })
 	return datafile.LocatedSorted(err, b)
+}
+
+// beginSpatial adds the column of the table's geohash index to those of the rows, if they lack it: the load computes
+// it.
+func (l *Load) beginSpatial() error {
+	x := l.schema.Spatial()
+	if x == nil || l.o.kept {
+		return nil
+	}
+	for _, name := range l.o.Set {
+		if x.Uses(name) {
+			return fault.Invalidf("column %s cannot be set: the index %s is computed once, when rows are loaded",
+				name, x.Column)
+		}
+	}
+	l.spatial = x
+	if fieldNamed(l.sc, x.Column) < 0 {
+		f := arrow.Field{Name: x.Column, Type: arrow.PrimitiveTypes.Int64, Nullable: true}
+		l.sc = arrow.NewSchema(append(slices.Clone(l.sc.Fields()), f), nil)
+	}
+	return nil
+}
+
+// withSpatial returns the rows with the values of the geohash index. If they have such a column, its values are kept,
+// as CarbonData keeps them, but a null where a value can be computed is Invalid. If they have none, a row without a
+// longitude or latitude is Invalid, as in CarbonData, which cannot search for points in a table with such a row.
+func (l *Load) withSpatial(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	own := &schema.Column{ColumnSchema: l.schema.FindColumn(l.spatial.Column)}
+	n, without := int(b.NumRows()), l.sourceless(b)
+	if a := l.fieldIn(b, own.Name); a != nil {
+		for i := range n {
+			if a.IsNull(i) && without(i) == "" {
+				return nil, datafile.InColumn(page.ValueErrorf(i, "null, though %s can be computed: it is, if the "+
+					"rows have no such column", own.Name), own)
+			}
+		}
+		b.Retain()
+		return b, nil
+	}
+	var from [2]*page.Cells
+	for k, name := range l.spatial.Sources {
+		c := &schema.Column{ColumnSchema: l.schema.FindColumn(name)}
+		from[k] = page.NewCells(c)
+		if a := l.fieldIn(b, name); a != nil {
+			if err := from[k].Add(c, a, 0, n, &l.wo); err != nil {
+				return nil, datafile.InColumn(err, c)
+			}
+		}
+	}
+	ids := array.NewInt64Builder(memory.DefaultAllocator)
+	defer ids.Release()
+	for i := range n {
+		if why := without(i); why != "" {
+			return nil, datafile.InColumn(page.ValueErrorf(i, "%s", why), own)
+		}
+		ids.Append(l.spatial.ID(from[0].Ints[i], from[1].Ints[i]))
+	}
+	a := ids.NewArray()
+	defer a.Release()
+	return array.NewRecordBatch(l.sc, append(slices.Clone(b.Columns()), a), b.NumRows()), nil
+}
+
+// sourceless returns a function that says why the geohash index of a row cannot be computed; "": it can.
+func (l *Load) sourceless(b arrow.RecordBatch) func(i int) string {
+	x := l.spatial
+	from := [2]arrow.Array{l.fieldIn(b, x.Sources[0]), l.fieldIn(b, x.Sources[1])}
+	return func(i int) string {
+		for k, a := range from {
+			if a == nil || a.IsNull(i) {
+				return fmt.Sprintf("%s is null, so the index cannot be computed", x.Sources[k])
+			}
+		}
+		return ""
+	}
+}
+
+// fieldNamed returns the index of a field; -1 if there is none.
+func fieldNamed(sc *arrow.Schema, name string) int {
+	return slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
+}
+
+// fieldIn is the array of a column in rows that may lack the geohash index; nil if they lack the column.
+func (l *Load) fieldIn(b arrow.RecordBatch, name string) arrow.Array {
+	if i := fieldNamed(l.sc, name); i >= 0 && i < int(b.NumCols()) {
+		return b.Column(i)
+	}
+	return nil
 }

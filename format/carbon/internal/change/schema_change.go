@@ -76,6 +76,9 @@ func alterable(t *layout.TableSchema, dir, name string) (int, error) {
 	if c == nil {
 		return 0, fault.Invalidf("the table %s has no column %q", dir, name)
 	}
+	if err := fixedBySpatial(t, name); err != nil {
+		return 0, err
+	}
 	used := slices.Clone(t.BucketBy)
 	if t.Partition != nil {
 		used = append(used, t.Partition.Columns...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/format"
 	"stoa/internal/thrift"
 )
 
@@ -247,6 +248,15 @@ func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string
 // ViewsProperty has the materialised views of a table: their names by database, as JSON.
 const ViewsProperty = "relatedmvtablesmap"
 
+// IsIndexTable reports whether the table is a secondary index of another one. Its only mark is a column: those that
+// users name have no capitals.
+func (t *TableSchema) IsIndexTable() bool {
+	return slices.ContainsFunc(t.Columns, func(c ColumnSchema) bool { return c.Name == "positionReference" })
+}
+
+// IndexTablesProperty says whether a table has secondary index tables.
+const IndexTablesProperty = "indextableexists"
+
 // Dependents returns the names of everything that CarbonData derives from the rows of a table and updates with every
 // change, such as views. The table's properties record that they exist; only Hive's metastore records where they are,
 // and whether they are used.
@@ -255,13 +265,13 @@ func (t *TableSchema) Dependents() (out []string) {
 		what := ""
 		switch key := strings.ToLower(name); {
 		case value == "" || value == "{}" || strings.EqualFold(value, "false"):
-		case key == "indextableexists":
-			what = "secondary index tables"
+		case key == IndexTablesProperty:
+			what = format.IndexTables
 		case key == "indexexists":
 			what = "bloom or Lucene indexes"
 		case key == ViewsProperty:
 			what = "materialised views " + value
-		case key == "spatial_index":
+		case key == spatialIndex, key == "index_handler": // its name before release 2.1
 			what = "the spatial index " + value
 		case key == "parentmaintablename":
 			what = "its main table " + value
@@ -270,8 +280,7 @@ func (t *TableSchema) Dependents() (out []string) {
 			out = append(out, what)
 		}
 	}
-	// the only mark of a secondary index table; columns that users name have no capitals
-	if slices.ContainsFunc(t.Columns, func(c ColumnSchema) bool { return c.Name == "positionReference" }) {
+	if t.IsIndexTable() {
 		out = append(out, "a main table, of which it is a secondary index")
 	}
 	slices.Sort(out)

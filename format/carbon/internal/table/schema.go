@@ -7,7 +7,10 @@ import (
 	"path"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
@@ -163,7 +166,24 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	if err := t.drifted(ctx, obj.At); err != nil {
 		return err
 	}
-	return t.AllColumns(roots, obj.At, "schema.table_columns")
+	err = t.AllColumns(roots, obj.At, "schema.table_columns")
+	if x := t.TableSchema.Spatial(); x != nil && err == nil {
+		t.sc = withComputed(t.sc, x)
+	}
+	return err
+}
+
+// withComputed returns the schema with the columns from which a geohash index is computed.
+func withComputed(sc *arrow.Schema, x *layout.Spatial) *arrow.Schema {
+	fields := sc.Fields()
+	for i, f := range fields {
+		if strings.EqualFold(f.Name, x.Column) {
+			fields[i].Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), format.MetaComputed),
+				append(f.Metadata.Values(), strings.Join(x.Sources[:], ",")))
+		}
+	}
+	m := sc.Metadata()
+	return arrow.NewSchema(fields, &m)
 }
 
 // guessSchema replaces a schema that cannot be read by the columns of the newest data file that can be opened; why is

@@ -28,6 +28,10 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	t.Updates = path.Join(t.Path, "Metadata", loads[0].Updates)
 	var list []status.Update
 	if err := status.ReadJSON(ctx, t.Tree, t.Updates, t.Opts.Limits, &list); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && t.TableSchema.IsIndexTable() {
+			t.Updates = "" // that of the main table
+			return t.checkUpdates(ctx, nil)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return fault.Corruptf(fault.Span{Object: t.Updates}, "",
 				"tablestatus names this update status, and it is missing: deleted rows would come back")
@@ -161,9 +165,10 @@ func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error 
 }
 
 // withoutDeletes reports whether a changed load has no delete deltas from these changes. Dropping or overwriting a
-// partition also records its time as that of an update in the entries of all segments.
+// partition also records its time as that of an update in the entries of all segments; and after a delete in a table,
+// the entries of its secondary index tables are the same as in its own tablestatus, though nothing is deleted there.
 func (t *Managed) withoutDeletes(ctx context.Context, l *status.Load) (bool, error) {
-	if t.TableSchema.Partition == nil {
+	if t.TableSchema.Partition == nil && !t.TableSchema.IsIndexTable() {
 		return false, nil
 	}
 	from, ok1 := status.Millis(l.UpdateFrom)
