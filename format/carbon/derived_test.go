@@ -272,3 +272,49 @@ func TestIndexedTable(t *testing.T) {
 	}
 	healthy(t, dir)
 }
+
+// TestBloomIndex: the files of a bloom index belong to the table, which names it; other files among them do not. Changes
+// are refused: CarbonData reads no row of a segment that the index lacks.
+func TestBloomIndex(t *testing.T) {
+	c, dir := derived(t, "bloom")
+	listed := func() (out []string) {
+		for e, err := range stoa.List(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
+			name := strings.TrimPrefix(e.Place, dir)
+			for _, m := range e.Meta {
+				if m.Key == format.Dependents {
+					name += m.Value
+				}
+			}
+			if err != nil {
+				name += "!"
+			}
+			out = append(out, name)
+		}
+		return out
+	}
+	if got := listed(); !slices.Equal(got, []string{"bloom or Lucene indexes"}) {
+		t.Errorf("listed: %q", got)
+	}
+	healthy(t, dir)
+	b := points("id", "5")
+	for _, err := range []error{
+		func() error { _, err := c.Append(t.Context(), b.Schema(), once(b), stoa.AppendOptions{}); return err }(),
+		func() error { _, err := c.DisableDependents(t.Context(), false); return err }(),
+	} {
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "bloom") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bl/0/other.bin"), []byte("\x01\x02"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
+		if f.Code != "file.unchecked" {
+			found = append(found, f.Code+" "+strings.TrimPrefix(f.At.Object, dir))
+		}
+	}
+	if want := []string{"dir.file.unknown /bl/0/other.bin"}; !slices.Equal(found, want) {
+		t.Errorf("with another file: got %q, want %q", found, want)
+	}
+}

@@ -27,7 +27,10 @@ var (
 	hiveDir     = regexp.MustCompile(`(^|/)[^/]+=[^/]*$`) // of a partition
 	ownMetadata = regexp.MustCompile(`^Metadata/(schema|tablestatus[^/]*|tableupdatestatus-[^/]*|` +
 		`[^/]*\.(dict|dictmeta|sortindex)|segments/[^/]+\.segment)$`)
-	ownData     = regexp.MustCompile(`\.(carbondata|carbonindex|carbonindexmerge|deletedelta|dict|dictmeta|sortindex)$`)
+	ownData = regexp.MustCompile(`\.(carbondata|carbonindex|carbonindexmerge|deletedelta|dict|dictmeta|sortindex)$`)
+	// bloom filters and Lucene's files: INDEX/SEGMENT/FILE, or in a directory below
+	indexData   = regexp.MustCompile(`^[^/]+/\d+(\.\d+)?/([^/]+/)?(segments_\w+|[^/]+\.(cfs|cfe|si|bloomindex(merge)?))$`)
+	indexDir    = regexp.MustCompile(`^[^/]+(/\d+(\.\d+)?(/[^/]+)?)?$`)
 	ownAnywhere = regexp.MustCompile(`(^|/)([._][^/]*|[^/]*\.(crc|lock|mdt))$`) // CarbonData's, or Hadoop's beside it
 )
 
@@ -56,7 +59,14 @@ func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
 		return format.Foreign, err
 	case ownAnywhere.MatchString(name), !dir && ownFile(rel), dir && ownDir(rel):
 		return format.OfTable, nil
+	case !dir && indexData.MatchString(rel):
+		return format.OfTable, nil
 	case !dir:
+		return format.Foreign, nil
+	case rel != "." && indexDir.MatchString(rel):
+		if is, err := c.isIndex(table, rel); is || err != nil {
+			return format.OfTable, err
+		}
 		return format.Foreign, nil
 	case rel == ".":
 		return c.above(name)
@@ -76,6 +86,33 @@ func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
 		return format.OfTable, nil
 	}
 	return format.Foreign, nil
+}
+
+// isIndex reports whether a directory is that of a bloom or Lucene index of a table, or lies in it: some file there is
+// one of these indexes.
+func (c *claimer) isIndex(table, rel string) (is bool, err error) {
+	index, _, _ := strings.Cut(rel, "/")
+	var look func(dir string, depth int) error
+	look = func(dir string, depth int) error {
+		for x, err := range c.tree.List(c.ctx, path.Join(table, dir)) {
+			name := dir + "/" + path.Base(x.Name)
+			switch {
+			case err != nil:
+				return err
+			case is:
+				return nil
+			case x.Dir && depth < 2 && indexDir.MatchString(name):
+				err = look(name, depth+1)
+			case !x.Dir:
+				is = indexData.MatchString(name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return is, look(index, 0)
 }
 
 // above claims a directory that is a table or contains tables. A store has tables, and databases with tables. A table
