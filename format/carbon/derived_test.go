@@ -273,8 +273,8 @@ func TestIndexedTable(t *testing.T) {
 	healthy(t, dir)
 }
 
-// TestBloomIndex: the files of a bloom index belong to the table, which names it; other files among them do not. Changes
-// are refused: CarbonData reads no row of a segment that the index lacks.
+// TestBloomIndex: the files of a bloom index belong to the table, which names it; other files among them do not.
+// Changes are refused: CarbonData reads no row of a segment that the index lacks.
 func TestBloomIndex(t *testing.T) {
 	c, dir := derived(t, "bloom")
 	listed := func() (out []string) {

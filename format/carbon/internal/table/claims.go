@@ -29,7 +29,8 @@ var (
 		`[^/]*\.(dict|dictmeta|sortindex)|segments/[^/]+\.segment)$`)
 	ownData = regexp.MustCompile(`\.(carbondata|carbonindex|carbonindexmerge|deletedelta|dict|dictmeta|sortindex)$`)
 	// bloom filters and Lucene's files: INDEX/SEGMENT/FILE, or in a directory below
-	indexData   = regexp.MustCompile(`^[^/]+/\d+(\.\d+)?/([^/]+/)?(segments_\w+|[^/]+\.(cfs|cfe|si|bloomindex(merge)?))$`)
+	indexData = regexp.MustCompile(`^[^/]+/\d+(\.\d+)?/([^/]+/)?` +
+		`(segments_\w+|[^/]+\.(cfs|cfe|si|bloomindex(merge)?))$`)
 	indexDir    = regexp.MustCompile(`^[^/]+(/\d+(\.\d+)?(/[^/]+)?)?$`)
 	ownAnywhere = regexp.MustCompile(`(^|/)([._][^/]*|[^/]*\.(crc|lock|mdt))$`) // CarbonData's, or Hadoop's beside it
 )
