@@ -120,6 +120,12 @@ func TestParquetSegment(t *testing.T) {
 	if err := c.AlterColumn(t.Context(), o); !errors.Is(err, fault.Unsupported) {
 		t.Errorf("rename --column: got %v, want Unsupported", err)
 	}
+	wide := stoa.AlterColumnOptions{}
+	wide.Column = "amount"
+	wide.Type = &arrow.Field{Name: "amount", Type: &arrow.Decimal128Type{Precision: 18, Scale: 2}, Nullable: true}
+	if err := c.AlterColumn(t.Context(), wide); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("set-type: got %v, want Unsupported", err)
+	}
 	more := orders(200, 203)
 	if _, err := c.Append(t.Context(), more.Schema(), once(more), stoa.AppendOptions{}); err != nil {
 		t.Error(err)
@@ -227,7 +233,7 @@ func TestParquetSegmentDamaged(t *testing.T) {
 }
 
 // TestParquetSegmentRefused: files that lack a column of the table, or have one of another type, are refused as a
-// segment.
+// segment, even if each value would fit: CarbonData 2.3.0 under Spark 3.1.1 cannot read them.
 func TestParquetSegmentRefused(t *testing.T) {
 	c, dir, _ := withParquet(t)
 	before := snapshot(t, dir)
@@ -239,7 +245,11 @@ func TestParquetSegmentRefused(t *testing.T) {
 	fields[0] = arrow.Field{Name: "id", Type: b.Column(1).DataType(), Nullable: true}
 	other := filepath.Join(t.TempDir(), "other", "a.parquet")
 	writeParquet(t, other, record(arrow.NewSchema(fields, nil), append([]arrow.Array{b.Column(1)}, b.Columns()[1:]...)))
-	for _, dir := range []string{filepath.Dir(lacking), filepath.Dir(other), t.TempDir()} {
+	fields[0].Type = arrow.PrimitiveTypes.Int64
+	wide := filepath.Join(t.TempDir(), "wide", "a.parquet")
+	writeParquet(t, wide, record(arrow.NewSchema(fields, nil), append(points("id", "7", "8", "9").Columns(),
+		b.Columns()[1:]...)))
+	for _, dir := range []string{filepath.Dir(lacking), filepath.Dir(other), filepath.Dir(wide), t.TempDir()} {
 		o := stoa.AddSegmentOptions{NewSegment: format.NewSegment{Path: dir, Format: "parquet"}}
 		if s, err := c.AddSegment(t.Context(), o); err == nil {
 			t.Errorf("%s is segment %s, want an error", dir, s)

@@ -36,12 +36,16 @@ func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry boo
 		}
 		e := layout.Evolution{Stamp: status.NowMillis(), Removed: slices.Clone(t.Columns[at : at+n])}
 		if c.Type != nil {
+			if err := checkNamed(dir, "are read with their types: CarbonData could not read it"); err != nil {
+				return err
+			}
 			if err := widen(&t.Columns[at], *c.Type); err != nil {
 				return err
 			}
 		}
 		if c.Name != "" {
-			if err := checkNamed(dir); err != nil {
+			err := checkNamed(dir, "are found by their names: under another name this one would be null")
+			if err != nil {
 				return err
 			}
 			if err := renameColumn(t, t.Columns[at:at+n], strings.ToLower(c.Name), dir); err != nil {
@@ -54,9 +58,9 @@ func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry boo
 	})
 }
 
-// checkNamed returns Unsupported if the table has a Parquet segment. Its columns are found by name, so a renamed column
-// would be null there.
-func checkNamed(dir string) error {
+// checkNamed returns Unsupported if the table has a Parquet segment, in which columns are not found by their ids, nor
+// widened; why says so.
+func checkNamed(dir, why string) error {
 	s, err := status.ReadEntries(status.StatusPath(dir))
 	if err != nil {
 		return err
@@ -64,7 +68,7 @@ func checkNamed(dir string) error {
 	for _, x := range s {
 		if e := status.StatusEntry(x); e.Counts() && strings.EqualFold(e.Text("fileFormat"), Parquet) {
 			return fault.Unsupportedf(fault.Span{Object: status.StatusPath(dir)}, "", "segment %s is Parquet, in "+
-				"which columns are found by their names: under another name this one would be null", e.Text("loadName"))
+				"which columns %s", e.Text("loadName"), why)
 		}
 	}
 	return nil

@@ -3,7 +3,9 @@ package mixed
 import (
 	"context"
 	"errors"
+	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -127,7 +129,8 @@ func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 	})
 }
 
-// complete returns Invalid if a Parquet file lacks a column of the table, which would be null in all its rows.
+// complete returns Invalid if a Parquet file lacks a column of the table, which would be null in all its rows, or has
+// it with another type: CarbonData under Spark refuses such a segment, and cannot read most of them.
 func complete(ctx context.Context, m *table.Managed, name string) error {
 	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name}, format.OpenOptions{})
 	if err != nil {
@@ -135,9 +138,29 @@ func complete(ctx context.Context, m *table.Managed, name string) error {
 	}
 	defer r.Close()
 	for _, f := range m.Schema().Fields() {
-		if byName(f, r.Schema().Fields(), nil) < 0 {
+		at := byName(f, r.Schema().Fields(), nil)
+		if at < 0 {
 			return fault.Invalidf("%s: expected a column %s of the table, found none", name, f.Name)
+		}
+		if have := r.Schema().Field(at).Type; !sameType(f.Type, have) {
+			return fault.Invalidf("%s: column %s: expected the table's type %s, found %s: CarbonData refuses such a "+
+				"segment", name, f.Name, f.Type, have)
 		}
 	}
 	return nil
+}
+
+// sameType reports whether two types are one in Spark: units of times and names of list items do not count.
+func sameType(a, b arrow.DataType) bool {
+	x, nested := a.(arrow.NestedType)
+	if y, ok := b.(arrow.NestedType); nested && ok && a.ID() == b.ID() && x.NumFields() == y.NumFields() {
+		for i, f := range x.Fields() {
+			g := y.Fields()[i]
+			if !sameType(f.Type, g.Type) || a.ID() == arrow.STRUCT && !strings.EqualFold(f.Name, g.Name) {
+				return false
+			}
+		}
+		return true
+	}
+	return arrow.TypeEqual(a, b) || a.ID() == arrow.TIMESTAMP && b.ID() == arrow.TIMESTAMP
 }
