@@ -78,6 +78,9 @@ func TestBucketsOfSplits(t *testing.T) {
 			t.Errorf("%s: %d splits, the first of bucket %v", c.place, len(splits), splits[0].Bucket)
 		}
 		dir, name, _ := strings.Cut(c.place, "#")
+		if strings.HasPrefix(c.hash, "kudu") {
+			continue // two of Kudu's places are read as one, which no split can name
+		}
 		again := t.TempDir()
 		if err := os.CopyFS(again, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
