@@ -45,6 +45,7 @@ def test_ray(monkeypatch):
     monkeypatch.setenv("RAY_gcs_server_port_wait_time_s", "300")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     import ray
+    import stoa.ray
 
     def _arrow(batch):  # inside, so that workers get it by value: they cannot import this file
         return pa.concat_tables([s.scan().read_all() for s in batch["item"]])
@@ -69,8 +70,6 @@ def test_ray(monkeypatch):
                                               want.filter(ds.field("id") > 1000))]:
             data = ray.data.from_items(splits).map_batches(_arrow, batch_size=1, batch_format="numpy")
             assert sorted(map(repr, data.take_all())) == sorted(map(repr, rows.to_pylist())) and rows.num_rows > 0
-        import stoa.ray
-
         data = stoa.ray.read(TABLE, want.column_names, "id > 1000", target=1)
         assert sorted(map(repr, data.take_all())) == sorted(map(repr, rows.to_pylist()))
         assert stoa.ray.read(TABLE).count() == stoa.open(TABLE).count_rows()

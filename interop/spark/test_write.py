@@ -169,7 +169,7 @@ def test_a_full_disk(disk, how):
         s.ask(sql=rows(1), save=f"{disk}/one")
         subprocess.run(["stoa", "create", "-q", place, "--schema", f"{disk}/one"], check=True)
     s.ask(sql=rows(2000), write=place, tasks=2, how=how)
-    for n in 60_000, 30_000:
+    for n in 200_000, 120_000:
         error = fails(sql=rows(n), write=place, tasks=3, how=how)["error"]
         assert "no space left" in error, error
         assert what() == {"c": 2000, "s": 2000 * 1999 // 2}
