@@ -212,7 +212,7 @@ func (d *deadEnd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestUnansweredAtAnyRequest(t *testing.T) {
 	seen, step := map[string]int{}, int64(1)
 	if testing.Short() {
-		step = 3
+		step = 7
 	}
 	for _, c := range killCases(t) {
 		for _, status := range []int{http.StatusPreconditionFailed, http.StatusForbidden} {
