@@ -43,12 +43,17 @@ type table struct {
 	known     map[string]bool // partitions that Hive's metastore knows
 	external  bool            // some files are outside the directory
 	places    []string        // the directories outside
+
+	dependents bool // stoa's changes would make others out of date
 }
 
 // flags returns the arguments of a command on the table.
 func (t *table) flags(args ...string) []string {
 	if t.external && args[0] != "schema" {
 		args = append(args, "--allow-external")
+	}
+	if t.dependents && !slices.Contains([]string{"cat", "schema", "verify"}, args[0]) {
+		args = append(args, "--disable-dependents")
 	}
 	return args
 }

@@ -20,10 +20,7 @@ func TestVerbs(t *testing.T) {
 	j := newJudge(t)
 	only := regexp.MustCompile(os.Getenv("STOA_VERB"))
 	steps, count, done := map[string]int{}, 0, map[string]bool{}
-	lives := 2
-	if n, err := strconv.Atoi(os.Getenv("STOA_LIVES")); err == nil {
-		lives = n
-	}
+	lives := each()
 	for i, o := range slices.Concat(placements, alterations, rowOperations) {
 		if done[o.name] || !only.MatchString(o.name) {
 			continue
@@ -48,6 +45,14 @@ func TestVerbs(t *testing.T) {
 		}
 	}
 	judged(t, j, count, steps)
+}
+
+// each returns STOA_LIVES, the number of histories of each kind, by default two.
+func each() int {
+	if n, err := strconv.Atoi(os.Getenv("STOA_LIVES")); err == nil {
+		return n
+	}
+	return 2
 }
 
 var shapes = []string{"plain", "sorted", "with a partition", "with buckets"}

@@ -21,7 +21,7 @@ type Spatial struct {
 const spatialIndex = "spatial_index"
 
 // Spatial returns the table's geohash index; nil if it has none, or one whose values are not known to be computed as
-// CarbonData 2.2 and later do.
+// CarbonData 2.1.1 and later do.
 func (t *TableSchema) Spatial() *Spatial {
 	props := map[string]string{}
 	for k, v := range t.Properties {
@@ -36,7 +36,7 @@ func (t *TableSchema) Spatial() *Spatial {
 	switch {
 	case err1 != nil || err2 != nil || err3 != nil || math.Abs(lat) >= 90 || grid <= 0 || ratio <= 0,
 		!strings.EqualFold(of("type"), "geohash"), of("class") != "org.apache.carbondata.geo.GeoHashIndex",
-		of("minlongitude")+of("minlatitude") != "", // release 2.1 needs them, and computes other numbers
+		of("minlongitude")+of("minlatitude") != "", // releases before 2.1.1 need them, and compute other numbers
 		len(names) != 2:
 		return nil
 	}

@@ -67,7 +67,7 @@ func TestSpatialUnknown(t *testing.T) {
 	}
 	s := spatialTable("39.8", "50", "1000000")
 	old := maps.Clone(s.Properties)
-	s.Properties = map[string]string{"index_handler": "mygeohash"} // of release 2.0
+	s.Properties = map[string]string{"index_handler": "mygeohash"}
 	if s.Spatial() != nil || len(s.Dependents()) != 1 {
 		t.Errorf("index_handler: got %v", s.Dependents())
 	}

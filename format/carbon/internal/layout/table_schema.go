@@ -271,7 +271,7 @@ func (t *TableSchema) Dependents() (out []string) {
 			what = "bloom or Lucene indexes"
 		case key == ViewsProperty:
 			what = "materialised views " + value
-		case key == spatialIndex, key == "index_handler": // its name before release 2.1
+		case key == spatialIndex, key == "index_handler": // its name before release 2.0
 			what = "the spatial index " + value
 		case key == "parentmaintablename":
 			what = "its main table " + value
