@@ -431,3 +431,42 @@ func TestDamagedFilesBesideTables(t *testing.T) {
 		}
 	}
 }
+
+// TestLostTablets: if the superblock of a Kudu server's only table is missing, cut or empty, alone or with all other
+// signs of its tablet but the blocks, every verb over the directory reports it.
+func TestLostTablets(t *testing.T) {
+	for name, harm := range map[string]func([]byte) []byte{
+		"missing": func([]byte) []byte { return nil },
+		"cut":     func(b []byte) []byte { return b[:len(b)/2] },
+		"empty":   func([]byte) []byte { return []byte{} },
+	} {
+		for _, place := range []string{"file", "history"} {
+			checkLostTablet(t, place, "superblock "+name, harm, false)
+			checkLostTablet(t, place, "only blocks, superblock "+name, harm, true)
+		}
+	}
+}
+
+func checkLostTablet(t *testing.T, place, what string, harm func([]byte) []byte, onlyBlocks bool) {
+	t.Helper()
+	dir := t.TempDir()
+	copyDir(t, filepath.Join("../../format/kudu/testdata", place), dir)
+	if !changedFiles(t, dir, func(name string, b []byte) []byte {
+		above := filepath.Dir(name)
+		if filepath.Base(above) == "tablet-meta" {
+			return harm(b)
+		}
+		if onlyBlocks && (filepath.Base(above) == "consensus-meta" || filepath.Base(filepath.Dir(above)) == "wals") {
+			return nil
+		}
+		return b
+	}) {
+		t.Fatal("no superblock")
+	}
+	for _, verb := range []string{"ls", "verify", "verify --quick", "convert --all -o OUT --to parquet",
+		"recover --all -o OUT --to parquet"} {
+		if st, out := runOver(t, verb, dir); st != cli.StatusDamage && st != cli.StatusCannot {
+			t.Errorf("%s, %s, %s: got status %d: %s", place, what, verb, st, out)
+		}
+	}
+}
