@@ -87,6 +87,14 @@ def test_real_carbon():
     same("bc", "pc", "select count(*) c, sum(n) s from (select name, count(*) n from $.managed_bucket group by name)", 1)
 
 
+def test_without_a_catalog():
+    """There Spark does not know the function, and shuffles."""
+    s, place = conftest.spark(), f"{CORPUS}/carbon/managed#managed_bucket"
+    s.ask(load=place, options={"bucketed": "true", "target-size": "100"}, view="loaded")
+    sql = "select count(*) c, sum(n) s from (select name, count(*) n from {} group by name)"
+    assert s.rows(sql.format("loaded")) == s.rows(sql.format(f"stoa.`{place}`"))
+
+
 def test_a_bucket_with_rows_of_another_fails(at):
     """A plan that says of each split that it is of the other bucket."""
     stoa = subprocess.run(["which", "stoa"], check=True, capture_output=True, text=True).stdout.strip()
