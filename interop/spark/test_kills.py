@@ -43,7 +43,7 @@ class Killer(threading.Thread):
                 os.kill(self.above, signal.SIGKILL)
                 self.killed = self.above
             for p in {} if self.killed else children(self.above):
-                if self.kind in cmdline(p) and b"java" in cmdline(p).split(b"\0")[0] == (self.kind != b"--split"):
+                if self.kind in cmdline(p) and (b"java" in cmdline(p).split(b"\0")[0]) == (self.kind != b"--split"):
                     try:
                         os.kill(p, signal.SIGKILL)
                         self.killed = p
