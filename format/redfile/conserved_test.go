@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa"
+	"stoa/format"
+	"stoa/format/redfile"
 	"stoa/region"
 )
 
@@ -97,6 +99,34 @@ func TestMovedChunksBehindBlocks(t *testing.T) {
 	}
 	if exactly < tried*9/10 {
 		t.Errorf("of %d changes, the rows of %d are all accounted for", tried, exactly)
+	}
+}
+
+// TestZeroedCopies: all metadata of columns after pages is zeroed in a file of generation E, whose own metadata
+// is whole. That is an error for verify at every depth, and all rows are accounted for.
+func TestZeroedCopies(t *testing.T) {
+	const rows = 150
+	for _, crc := range []string{"true", "false"} {
+		data := writeSample(t, rows, map[string]string{"row-group-rows": "50", "crc": crc})
+		metas := columnMetadata(t, data)
+		for _, at := range metas {
+			clear(data[at.Off:at.End()])
+		}
+		for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+			found := 0
+			for f := range redfile.Format.Verify(ctx, target(data), format.OpenOptions{Depth: depth}) {
+				if f.Severity == region.Error {
+					found++
+				}
+			}
+			if found == 0 {
+				t.Errorf("crc=%s: verify of depth %s has no error", crc, depth)
+			}
+		}
+		got, lost, exact, err := accountsOf(data)
+		if err != nil || !exact || int64(len(got))+lost != rows {
+			t.Errorf("crc=%s: %d rows came out, %d are reported as lost, %t, %v", crc, len(got), lost, exact, err)
+		}
 	}
 }
 
