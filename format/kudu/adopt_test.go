@@ -101,3 +101,42 @@ func TestCorpusSuperblocksGone(t *testing.T) {
 		}
 	}
 }
+
+// TestCorpusLostTabletsByID: the tablets of a table without superblocks can be recovered by their ids, with or without
+// a master, which knows the table's name: each of its rows is in one of them.
+func TestCorpusLostTabletsByID(t *testing.T) {
+	want := expected(t, corpus(t), "part", "final")
+	whole, _, _ := archive(t, "fs_log")
+	_, all := layout(t, store.NewMemory(whole))
+	for _, master := range []bool{true, false} {
+		files, ids := maps.Clone(whole), []string{}
+		for _, tb := range all {
+			if tb.Table == "part" {
+				ids = append(ids, tb.ID)
+			}
+		}
+		for name := range whole {
+			lost := slices.ContainsFunc(ids, func(id string) bool { return strings.HasSuffix(name, "tablet-meta/"+id) })
+			if lost || !master && strings.HasPrefix(name, "master/") {
+				delete(files, name)
+			}
+		}
+		var got []string
+		for _, id := range ids {
+			tb, err := stoa.Open(t.Context(), "#"+id, stoa.OpenOptions{Tree: store.NewMemory(files), Recover: true})
+			if err != nil {
+				t.Fatalf("master %t: %v", master, err)
+			}
+			for b, err := range tb.Scan(t.Context(), stoa.ScanSpec{Damaged: stoa.SkipRows}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, lines(b)...)
+			}
+			tb.Close()
+		}
+		if slices.Sort(got); len(ids) != 4 || !slices.Equal(got, want) {
+			t.Errorf("master %t: %d tablets have %d rows, want %d", master, len(ids), len(got), len(want))
+		}
+	}
+}

@@ -57,7 +57,7 @@ func TestCarvedBlocks(t *testing.T) {
 	}
 }
 
-// Carved blocks cannot be selected by a table's name, and if several tablets are lost, that is an error finding.
+// Carved blocks cannot be selected by a table's name or read as they were at a moment, and if several tablets are lost, that is an error finding.
 func TestCarveIsNoTable(t *testing.T) {
 	files := load(t, "testdata/file")
 	files["schema.json"] = []byte(autoincSchema)
@@ -84,8 +84,11 @@ func TestCarveIsNoTable(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
-	if err := open("", map[string]string{"schema": "schema.json", "tablet": lost}); !errors.Is(err, fault.Invalid) {
-		t.Error(err)
+	for k, v := range map[string]string{"tablet": lost, "at": "2026-01-01", "at ": "first"} {
+		err := open("", map[string]string{"schema": "schema.json", strings.TrimSpace(k): v})
+		if !errors.Is(err, fault.Invalid) {
+			t.Errorf("%s=%s: %v", k, v, err)
+		}
 	}
 }
 

@@ -278,8 +278,12 @@ func (m *mender) whole(ctx context.Context, tb *table.Tablet, ro table.Options) 
 				}
 			}
 			if !found {
-				return nil, 0, fmt.Sprintf("block %d of rowset %d is damaged or missing, and has no intact copy", b.ID,
-					tb.RowSets[i].ID), nil
+				more := ""
+				if b.Kind == "bloom" || b.Kind == "adhoc-index" {
+					more = "; no row is lost with it, and rescue --to kudu-fs makes it again"
+				}
+				return nil, 0, fmt.Sprintf("of table %s, block %d (%s) of rowset %d is damaged or missing, and has no "+
+					"intact copy%s", tb.Table, b.ID, b.Kind, tb.RowSets[i].ID, more), nil
 			}
 		}
 	}

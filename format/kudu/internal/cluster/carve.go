@@ -22,9 +22,8 @@ import (
 
 // Blocks that no superblock names can be read with a given schema (option schema): blocks whose superblock is lost, and
 // blocks in containers without metadata, which are found by their magics. They are assembled into rowsets. Blocks of
-// which it is uncertain whether they belong together are left out and reported. Deltas and the log are not applied,
-// because nothing records which rowset they belong to. So rows are returned as they were flushed or compacted,
-// including rows deleted later.
+// which it is uncertain whether they belong together are left out and reported. Deltas are applied if numbers, rows and
+// times leave only one rowset that they can be of. The log is not replayed, so rows may be older than they were.
 
 // carvedID is the id and the name of the tablet to which carved rowsets are added.
 const carvedID = "carved"
@@ -46,6 +45,10 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if tg.Table != "" || ro.Tablet != "" {
 		return nil, fault.Invalidf("option schema=FILE reads blocks that no superblock names, so no table or tablet "+
 			"can be selected: leave out %s", cmp.Or(tg.Table, ro.Tablet))
+	}
+	if ro.At != table.Latest || ro.End != "" {
+		return nil, fault.Invalidf("option schema=FILE reads blocks that no superblock names, and only what is left of " +
+			"their changes, which does not show how they were at a moment: leave out at")
 	}
 	sc, ids, err := ReadSchemaFile(ctx, tg.Tree, ro.Schema)
 	if err != nil {

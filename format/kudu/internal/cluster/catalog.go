@@ -256,6 +256,22 @@ func (c *catalog) any() bool {
 	return false
 }
 
+// named returns the ids of the tablets that the catalogue lists of a table with a name or id, or the one that is such an
+// id; nil if the name is of another table.
+func (c *catalog) named(table catalogEntry, id, name string) []string {
+	ids := []string{}
+	for _, tb := range c.absent(id, nil) {
+		if tb.id == name {
+			return []string{name}
+		}
+		ids = append(ids, tb.id)
+	}
+	if table.name == name || id == name {
+		return ids
+	}
+	return nil
+}
+
 // absent returns the tablets of a table that the catalogue lists but here does not contain, in the order of partitions.
 func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEntry) {
 	if c == nil || c.tables[tableID].gone {

@@ -19,7 +19,7 @@ import (
 type elsewhere struct{}
 
 func (elsewhere) Error() string {
-	return "they are in the directories of its tablet servers, which must be given as well"
+	return "look in the directories of its tablet servers, which must be given as well"
 }
 
 func (elsewhere) Is(target error) bool { return target == format.ErrElsewhere }
@@ -50,14 +50,14 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 	}
 	if s.catalog != nil && len(found) == 0 {
 		for id, e := range s.catalog.tables {
-			if !e.gone && what != "" && (e.name == what || id == what) {
-				var ids []string
-				for _, tb := range s.catalog.absent(id, nil) {
-					ids = append(ids, tb.id)
-				}
+			if ids := s.catalog.named(e, id, what); !e.gone && what != "" && ids != nil {
 				err := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
 					"the master's catalogue has table %s, but none of its tablets is here (%s)", e.name,
 					strings.Join(ids, ", "))
+				if e.name != what && id != what {
+					err.Reason = fmt.Sprintf("the master's catalogue has tablet %s of table %s, which is not here", what,
+						e.name)
+				}
 				err.Cause = elsewhere{}
 				return nil, err
 			}

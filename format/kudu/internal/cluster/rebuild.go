@@ -76,10 +76,7 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name string) {
 	if s.catalog != nil {
 		for id, e := range s.catalog.tables {
-			if !e.gone && (e.name == what || id == what) {
-				for _, tb := range s.catalog.absent(id, nil) {
-					ids = append(ids, tb.id)
-				}
+			if ids = s.catalog.named(e, id, what); !e.gone && ids != nil {
 				e.schema.Index()
 				return ids, &e.schema, e.name
 			}
