@@ -57,7 +57,8 @@ func TestCarvedBlocks(t *testing.T) {
 	}
 }
 
-// Carved blocks cannot be selected by a table's name or read as they were at a moment, and if several tablets are lost, that is an error finding.
+// Carved blocks cannot be selected by a table's name or read as they were at a moment, and if several tablets are lost,
+// that is an error finding.
 func TestCarveIsNoTable(t *testing.T) {
 	files := load(t, "testdata/file")
 	files["schema.json"] = []byte(autoincSchema)

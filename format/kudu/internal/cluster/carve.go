@@ -47,8 +47,8 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 			"can be selected: leave out %s", cmp.Or(tg.Table, ro.Tablet))
 	}
 	if ro.At != table.Latest || ro.End != "" {
-		return nil, fault.Invalidf("option schema=FILE reads blocks that no superblock names, and only what is left of " +
-			"their changes, which does not show how they were at a moment: leave out at")
+		return nil, fault.Invalidf("option schema=FILE reads blocks that no superblock names, and only what is left " +
+			"of their changes, which does not show how they were at a moment: leave out at")
 	}
 	sc, ids, err := ReadSchemaFile(ctx, tg.Tree, ro.Schema)
 	if err != nil {

@@ -256,8 +256,8 @@ func (c *catalog) any() bool {
 	return false
 }
 
-// named returns the ids of the tablets that the catalogue lists of a table with a name or id, or the one that is such an
-// id; nil if the name is of another table.
+// named returns the ids of the tablets that the catalogue lists of a table with a name or id, or the one with that id;
+// nil if the name is of another table.
 func (c *catalog) named(table catalogEntry, id, name string) []string {
 	ids := []string{}
 	for _, tb := range c.absent(id, nil) {

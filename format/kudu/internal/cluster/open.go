@@ -55,8 +55,8 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 					"the master's catalogue has table %s, but none of its tablets is here (%s)", e.name,
 					strings.Join(ids, ", "))
 				if e.name != what && id != what {
-					err.Reason = fmt.Sprintf("the master's catalogue has tablet %s of table %s, which is not here", what,
-						e.name)
+					err.Reason = fmt.Sprintf("the master's catalogue has tablet %s of table %s, which is not here",
+						what, e.name)
 				}
 				err.Cause = elsewhere{}
 				return nil, err
