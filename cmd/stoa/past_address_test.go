@@ -62,6 +62,7 @@ func catchUpAtAddress(t *testing.T, to string, seed uint64) {
 		for _, kind := range kinds {
 			l.expect(l.rows, lake, "--from", kind)
 		}
+		l.expect(l.rows, lake)
 	}
 	requests = k.run(t, 0, false, "convert", "--catch-up", lifeTable, "-o", lake, "-q")
 	if requests == 0 || len(kinds) == 1 && s3.Uploads() > 0 {
@@ -75,7 +76,9 @@ func catchUpAtAddress(t *testing.T, to string, seed uint64) {
 	for i, at := range ids {
 		l.expect(past[i], lake, "--from", kinds[len(kinds)-1], "--at", at)
 	}
-	do(t, "verify", lake, "-q")
+	if got := said("s3://", "verify", lake); !strings.Contains(got, "healthy") || !strings.HasSuffix(got, "status: 0") {
+		t.Errorf("got %s", got)
+	}
 }
 
 // saidApart runs the command as a process of its own, and returns what it prints.

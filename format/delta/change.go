@@ -130,9 +130,21 @@ func (c *Change) writer(in *arrow.Schema) *lake.Writer {
 		return nil, 0, nil
 	}
 	w := lake.NewWriter(c.sink, in, c.draft.stored, lake.WriterOptions{Terms: c.draft.terms, Write: c.wo,
-		Commit: commit})
+		Dir: c.dir(), Commit: commit})
 	c.writers = append(c.writers, w)
 	return w
+}
+
+// dir returns the directory of new files: data, where all files of the table are, as of one that Iceberg's catalogue
+// has, too.
+func (c *Change) dir() string {
+	const data = "data"
+	if len(c.adds) == 0 || slices.ContainsFunc(c.adds, func(a *log.Add) bool {
+		return !strings.HasPrefix(a.Path, data+"/")
+	}) {
+		return ""
+	}
+	return data
 }
 
 // keep writes the rows that are not deleted of files with deleted ones.

@@ -53,13 +53,19 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 	return e, nil
 }
 
-// claims implements Format.Claims: everything in the table's directories belongs to the table.
-func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
+// claims implements Format.Claims: everything in the table's directories belongs to the table, and so do the files that
+// Delta's log may name, if there is one.
+func claims(ctx context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
+	_, err := tg.Tree.Stat(ctx, path.Join(dir, "_delta_log"))
+	both := err == nil
 	return func(name string, isDir bool) (format.Claim, error) {
 		rest, ok := strings.CutPrefix(path.Clean(name), dir+"/")
 		first, _, _ := strings.Cut(rest, "/")
 		if name == dir || ok && (first == dataDir || first == metadataDir || first == "_delta_log") {
+			return format.OfTable, nil
+		}
+		if both && ok && (isDir || strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".bin")) {
 			return format.OfTable, nil
 		}
 		return format.Foreign, nil
