@@ -207,6 +207,9 @@ type Entry struct {
 	// the Table of the entry, or of the part of it that the finding is about.
 	Findings []region.Finding
 
+	// Dirs are directories that hold all that a reader of the entry reads; nil: it may be anywhere in the place.
+	Dirs []string
+
 	Place, Format string // filled in by the front
 }
 

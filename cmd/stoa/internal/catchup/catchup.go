@@ -168,8 +168,7 @@ func mapping(in, out *arrow.Schema) (*pairs, error) {
 		m.at, fields = append(m.at, at[0]), append(fields, in.Field(at[0]))
 	}
 	if n := in.NumFields(); n != len(m.at) {
-		return nil, fault.Invalidf("the source has %d columns, and the table %d: columns must be the same", n,
-			len(m.at))
+		return nil, more(in, out)
 	}
 	if list := m.plan.Incomparable(); len(list) > 0 {
 		return nil, fault.Unsupportedf(fault.Span{}, "", "the values of %s cannot be compared with those of the table",
@@ -177,6 +176,19 @@ func mapping(in, out *arrow.Schema) (*pairs, error) {
 	}
 	m.sc = arrow.NewSchema(fields, nil)
 	return m, nil
+}
+
+// more returns the error about a source with columns that the table does not have.
+func more(in, out *arrow.Schema) error {
+	var names []string
+	for _, f := range in.Fields() {
+		if len(out.FieldIndices(f.Name)) == 0 {
+			names = append(names, f.Name)
+		}
+	}
+	return fault.Invalidf("the source has %d columns, and the table %d, without %s: columns must be the same; --columns "+
+		"with those of the table leaves out the others, and convert -o with another directory writes a table that has "+
+		"them all", in.NumFields(), out.NumFields(), strings.Join(names, ", "))
 }
 
 // count counts the rows of the source by their hashes.

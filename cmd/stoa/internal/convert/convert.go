@@ -353,9 +353,7 @@ func (c *conversion) begin(ctx context.Context, a *cli.App, t *stoa.Table, sc *a
 
 // written reports what was written, and registers it.
 func (c *conversion) written(ctx context.Context, a *cli.App, s format.Summary, rows int64, began time.Time) error {
-	if c.flat != "" {
-		s.Notes = append(s.Notes, c.flat)
-	}
+	s.Notes = append(s.Notes, c.flat...)
 	c.rows, c.altered = rows, slices.Concat(c.altered, c.unread, s.Altered)
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: rows, Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),

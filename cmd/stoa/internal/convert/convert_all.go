@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,8 +201,9 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	}
 	again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
 		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
-	if d.Stamp != t.stamp {
-		again = "the files of " + t.entry.Place + " are not those that an earlier run has read"
+	same := t.stamped(d.Stamp)
+	if !same {
+		again = "the files of " + cmp.Or(append(t.entry.Dirs, t.entry.Place, t.source)...) + " are not those that an earlier run has read"
 	}
 	if d.Damaged && !(d.Taken && d.Told != nil) { // what is taken cannot be tried again
 		again = "an earlier run could not read all of it"
@@ -211,10 +213,17 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		r.noteTable(t, tableOutcome{err: err})
 		return true, r.failed(t.source, err)
 	}
-	if at := d.place(r.dir); again != "" && changedLake(at, back.Verdict) {
-		err := errHistory(d, at, again)
-		r.noteTable(t, tableOutcome{err: err})
-		return true, r.failed(t.source, err)
+	if again != "" && back.Verdict != verdictMissing && isLake(r.c.to) {
+		at := d.place(r.dir)
+		later := laterLake(at)
+		if later && back.Rows != nil {
+			return true, r.tellLater(t, d, back)
+		}
+		if later || !same || back.Verdict == verdictDiffers { // others may read it
+			err := errLake(t, at, again, later)
+			r.noteTable(t, tableOutcome{err: err})
+			return true, r.failed(t.source, err)
+		}
 	}
 	if again == "" {
 		return true, r.tellAgain(t, d, back)
@@ -250,6 +259,22 @@ func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
 	}
 	r.noteTable(t, out)
 	return r.add(out.summary)
+}
+
+// tellLater reports a table that an earlier run has finished, and that was changed since.
+func (r *allRun) tellLater(t oneTable, d doneTable, back outcome) error {
+	at := remote.Shown(d.place(r.dir))
+	why := "changed after the run that wrote it, and left as it is; stoa convert --catch-up " + t.source + " -o " + at +
+		" brings it up to date"
+	r.a.Note("%s: %s", t.source, why)
+	back.Verdict, d.Rows = verdictLater, *back.Rows
+	now := noted{}
+	if d.Noted != nil {
+		now = *d.Noted
+	}
+	now.Notes = append(slices.Clone(now.Notes), why)
+	d.Noted = &now
+	return r.tellAgain(t, d, back)
 }
 
 // lost adds what was lost and found in a table to that of all.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -191,17 +192,27 @@ func errTaken(d doneTable, why string) error {
 		d.Source, why), Hint: "choose another directory"}
 }
 
-// errHistory is the error about a table that would have to be converted again, and has been changed since.
-func errHistory(d doneTable, at, why string) error {
-	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s was changed after that run", d.Source, why, at),
-		Hint: "stoa convert --catch-up " + d.Source + " -o " + at + " brings it up to date"}
+// errLake is the error about a table of Iceberg or Delta that would have to be converted again: others may read it.
+func errLake(t oneTable, at, why string, later bool) error {
+	what := "is left as it is"
+	if later {
+		what = "was changed after that run"
+	}
+	at = remote.Shown(at)
+	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s; stoa convert --catch-up %[1]s -o %[3]s brings it up "+
+		"to date", t.source, why, at, what)}
 }
 
-// changedLake reports whether a table of Iceberg or Delta is not, or not only, what an earlier run wrote: it has later
-// versions, or other rows, as after a catalogue has removed old metadata.
-func changedLake(dir, verdict string) bool {
+// laterLake reports whether a table of Iceberg or Delta has later versions than an earlier run wrote. A catalogue may
+// have removed the first one.
+func laterLake(dir string) bool {
 	iceberg, delta := cli.Versions(dir)
-	return max(iceberg, delta) > 1 || iceberg+delta > 0 && verdict == verdictDiffers
+	gone := func(n int, first string) bool {
+		_, err := os.Stat(filepath.Join(dir, first))
+		return n > 0 && errors.Is(err, fs.ErrNotExist)
+	}
+	return max(iceberg, delta) > 1 || gone(iceberg, "metadata/v1.metadata.json") ||
+		gone(delta, "_delta_log/00000000000000000000.json")
 }
 
 // session returns a context in which the place of all tables is opened once.

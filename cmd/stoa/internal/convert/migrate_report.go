@@ -137,7 +137,7 @@ func (d *migrateDoc) add(t oneTable, o *tableOutcome) {
 		lost, _ := region.LostRows(o.losses)
 		x.Lost = &lost
 		x.fail(display.Count(lost, "row") + " lost")
-	} else if o.err != nil {
+	} else if errors.Is(o.err, cli.ErrDamage) {
 		x.fail("not all of the source is sound")
 	}
 	s := o.summary
@@ -158,7 +158,7 @@ func (d *migrateDoc) add(t oneTable, o *tableOutcome) {
 	for _, c := range s.Unchecked {
 		x.note("column " + c + " could not be compared with what went in")
 	}
-	if b := x.Readback; b != nil && b.Verdict != verdictEqual && b.Verdict != verdictRows {
+	if b := x.Readback; b != nil && b.Verdict != verdictEqual && b.Verdict != verdictRows && b.Verdict != verdictLater {
 		x.fail("what was read back " + b.why())
 	}
 }
@@ -234,7 +234,17 @@ func (d *migrateDoc) verdict() string {
 	case failed > 0:
 		return fmt.Sprintf("NOT ALL was migrated: %d of %s failed", failed, display.Count(all, "table"))
 	}
-	return fmt.Sprintf("%s migrated, each equal to what was read", display.Count(all, "table"))
+	later := int64(0)
+	for _, t := range d.Tables {
+		if t.Readback != nil && t.Readback.Verdict == verdictLater {
+			later++
+		}
+	}
+	s := display.Count(all-later, "table") + " migrated, each equal to what was read"
+	if later > 0 {
+		s += "; " + display.Count(later, "table") + " changed since, and left as it is"
+	}
+	return s
 }
 
 // total says how much there is.

@@ -38,6 +38,7 @@ const (
 	verdictRows    = "rows equal, types differ" // the format has no such types: a checksum proves nothing
 	verdictDiffers = "differs"
 	verdictMissing = "missing"
+	verdictLater   = "changed since" // by others, or by --catch-up
 	verdictUnread  = "not read back" // the format can only be written
 )
 

@@ -77,11 +77,9 @@ func (f *writeFlags) fromSource(t *stoa.Table, sc *arrow.Schema, opts map[string
 	if opts = maps.Clone(opts); opts == nil {
 		opts = map[string]string{}
 	}
-	terms := f.partitionsOf(l)
+	terms, lost := f.partitionsOf(l)
+	f.flat = f.notKept(opts[by], terms, lost)
 	switch {
-	case opts[by] == "" && len(terms) > 0:
-		f.flat = "the source is partitioned by " + strings.Join(terms, ", ") + ", the output is not; " +
-			"--partition-by source keeps that"
 	case opts[by] == ofSource && len(terms) > 0:
 		opts[by] = strings.Join(terms, ",")
 	case opts[by] == ofSource && all:
@@ -152,14 +150,36 @@ func sortOrder(t *stoa.Table, sc *arrow.Schema) (out []string) {
 	return out
 }
 
-// partitionsOf returns the terms of --partition-by that are the partitions and buckets of a source.
-func (f *writeFlags) partitionsOf(l format.Layout) []string {
-	terms := append([]string{}, l.Partitions...)
-	if l.RangeBy != "" && (f.to == "iceberg" || !strings.Contains(l.RangeBy, "(")) {
-		terms = append(terms, l.RangeBy)
+// notKept says which partitions and buckets of a source its table of a lake does not have, where by is --partition-by.
+func (f *writeFlags) notKept(by string, terms, lost []string) []string {
+	const is = "the source is partitioned by "
+	var out []string
+	if by == "" && len(terms) > 0 {
+		out = append(out, is+strings.Join(terms, ", ")+", the output is not; --partition-by source keeps that")
 	}
-	if l.Buckets > 0 && len(l.BucketBy) == 1 && f.to == "iceberg" {
-		terms = append(terms, "bucket("+strconv.Itoa(l.Buckets)+", "+l.BucketBy[0]+")")
+	if (by == "" || by == ofSource) && len(lost) > 0 {
+		out = append(out, is+strings.Join(lost, ", ")+", which --to "+f.to+" cannot keep")
 	}
-	return terms
+	return out
+}
+
+// partitionsOf returns the terms of --partition-by that are the partitions and buckets of a source, and those that the
+// format cannot have.
+func (f *writeFlags) partitionsOf(l format.Layout) (terms, lost []string) {
+	terms = append(terms, l.Partitions...)
+	add := func(term string, can bool) {
+		if can {
+			terms = append(terms, term)
+		} else {
+			lost = append(lost, term)
+		}
+	}
+	if l.RangeBy != "" {
+		add(l.RangeBy, f.to == "iceberg" || !strings.Contains(l.RangeBy, "("))
+	}
+	if l.Buckets > 0 {
+		add("bucket("+strconv.Itoa(l.Buckets)+", "+strings.Join(l.BucketBy, ", ")+")",
+			f.to == "iceberg" && len(l.BucketBy) == 1)
+	}
+	return terms, lost
 }

@@ -1,9 +1,8 @@
 package convert
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,17 +33,24 @@ type allState struct {
 	Failed   []failedTable `json:"failed,omitempty"` // of the last run
 	Finished bool          `json:"finished"`         // all tables are done
 
-	Assembling bool `json:"assembling,omitempty"` // the tables are being made one place
+	// From is the directory in which the first run was started: relative sources are relative to it.
+	From       string `json:"from,omitempty"`
+	Assembling bool   `json:"assembling,omitempty"` // the tables are being made one place
 
 	kept    bool           // a state file exists, from this run or an earlier one
-	at      map[string]int // index of a source in Done; if it occurs several times, the last one
+	at      map[string]int // index in Done by the key of a source; if it occurs several times, the last one
+	cwd     string
 	journal journal
 	saved   time.Time
 }
 
 // openState reads the state of an earlier run, or begins a new one.
 func openState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string) (*allState, error) {
-	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}, From: cwd, cwd: cwd}
 	name := filepath.Join(dir, stateFile)
 	b, err := a.ReadFile(ctx, name)
 	switch {
@@ -61,10 +67,11 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	case !resume:
 		return nil, pieces.Held(dir)
 	}
-	var previous allState
+	previous := allState{cwd: cwd}
 	outside := func(d doneTable) bool { return !filepath.IsLocal(d.Output) }
 	unread := json.Unmarshal(b, &previous)
 	if unread == nil {
+		previous.From = cmp.Or(previous.From, cwd)
 		if err := previous.replay(dir, b); err != nil {
 			return nil, err
 		}
@@ -73,7 +80,7 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
-	if !slices.Equal(previous.Settings, settings) {
+	if !slices.Equal(sameRoots(previous.Settings, previous.From), sameRoots(settings, cwd)) {
 		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
 			strings.Join(differing(previous.Settings, settings),
 				", "), Hint: "--resume needs the same flags"}
@@ -104,21 +111,67 @@ func differing(a, b []string) (out []string) {
 
 // find returns what an earlier run has done for a table, or nil.
 func (st *allState) find(t oneTable) *doneTable {
-	if i, ok := st.at[t.source]; ok {
+	if i, ok := st.at[st.keyOf(t)]; ok {
 		return &st.Done[i]
 	}
 	return nil
 }
 
+// keyOf returns the key of a table: that of its source or, if the run was moved together with what it reads, that which
+// the source had there.
+func (st *allState) keyOf(t oneTable) string {
+	key := sourceKey(t.source, st.cwd)
+	if _, ok := st.at[key]; !ok {
+		if moved := sourceKey(t.source, st.From); st.at != nil {
+			if _, ok := st.at[moved]; ok {
+				return moved
+			}
+		}
+	}
+	return key
+}
+
+// sourceKey returns what is the same for all spellings of a source, which is relative to dir.
+func sourceKey(source, dir string) string {
+	place := cli.WithoutTable(source)
+	table := source[len(place):]
+	switch {
+	case strings.HasPrefix(place, store.RootsMark): // several places: see sameRoots
+	case remote.Is(place):
+		place = strings.TrimRight(place, "/")
+	case filepath.IsAbs(place):
+		place = filepath.Clean(place)
+	default:
+		place = filepath.Join(dir, place)
+	}
+	return place + table
+}
+
+// sameRoots returns settings with a spelling of the roots that is the same for all.
+func sameRoots(settings []string, dir string) []string {
+	const key = "roots="
+	settings = slices.Clone(settings)
+	for i, s := range settings {
+		if roots, ok := strings.CutPrefix(s, key); ok {
+			list := strings.Split(roots, "\x00")
+			for k := range list {
+				list[k] = sourceKey(list[k], dir)
+			}
+			settings[i] = key + strings.Join(list, "\x00")
+		}
+	}
+	return settings
+}
+
 // forget removes a table from those that are done.
 func (st *allState) forget(t oneTable) {
-	delete(st.at, t.source)
+	delete(st.at, st.keyOf(t))
 	st.Finished = false
 }
 
 // add adds a table to those that are done, replacing any earlier entry.
 func (st *allState) add(d doneTable) {
-	st.at[d.Source] = len(st.Done)
+	st.at[sourceKey(d.Source, st.From)] = len(st.Done)
 	st.Done = append(st.Done, d)
 }
 
@@ -126,8 +179,9 @@ func (st *allState) add(d doneTable) {
 func (st *allState) compact() {
 	var current []doneTable
 	for i, d := range st.Done {
-		if at, ok := st.at[d.Source]; ok && at == i {
-			st.at[d.Source] = len(current)
+		key := sourceKey(d.Source, st.From)
+		if at, ok := st.at[key]; ok && at == i {
+			st.at[key] = len(current)
 			current = append(current, d)
 		}
 	}
@@ -137,6 +191,9 @@ func (st *allState) compact() {
 // record saves a table that is done: the first one of a run in a newly written state file, which drops what the run
 // forgot, the others in the journal.
 func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTable) error {
+	if st.cwd != st.From {
+		d.Source = sourceKey(d.Source, st.cwd)
+	}
 	st.add(d)
 	st.Finished = false // until the run ends
 	if st.journal.of == "" {
@@ -179,7 +236,7 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 func (st *allState) replay(dir string, state []byte) error {
 	st.at = map[string]int{}
 	for i, d := range st.Done {
-		st.at[d.Source] = i
+		st.at[sourceKey(d.Source, st.From)] = i
 	}
 	lines, found, err := readJournal(dir, state)
 	if err != nil {
@@ -221,45 +278,5 @@ func (st *allState) keepNames(tables []oneTable, ext string) {
 		}
 		taken[strings.ToLower(name)] = true
 		tables[i].output = name + ext
-	}
-}
-
-// stamper returns stamps of places: sizes and times of all files in and below them. It computes each stamp once.
-type stamper struct {
-	tree store.Tree
-	of   map[string]string
-}
-
-// stamp returns the combined stamp of places.
-func (s *stamper) stamp(ctx context.Context, places []string) string {
-	key := strings.Join(places, "\x00")
-	if s.of[key] == "" {
-		sum := sha256.New()
-		for _, p := range places {
-			if info, err := s.tree.Stat(ctx, p); err == nil && !info.Dir {
-				fmt.Fprintf(sum, "%q %s\n", p, info.Stamp)
-			} else {
-				s.below(ctx, sum, p, 0)
-			}
-		}
-		s.of[key] = hex.EncodeToString(sum.Sum(nil)[:16])
-	}
-	return s.of[key]
-}
-
-func (s *stamper) below(ctx context.Context, w io.Writer, dir string, depth int) {
-	const maxDepth = 64
-	if depth > maxDepth {
-		return
-	}
-	for info, err := range s.tree.List(ctx, dir) {
-		switch {
-		case err != nil:
-			fmt.Fprintf(w, "%q %v\n", info.Name, err)
-		case info.Dir:
-			s.below(ctx, w, info.Name, depth+1)
-		default:
-			fmt.Fprintf(w, "%q %s\n", info.Name, info.Stamp)
-		}
 	}
 }

@@ -21,9 +21,10 @@ import (
 // oneTable is a table to be converted.
 type oneTable struct {
 	source, output string
-	table, id      string   // the place's name for it; "": it has none
-	parts          []string // the names of its parts
-	stamp          string   // of the files in which it may lie
+	table, id      string        // the place's name for it; "": it has none
+	parts          []string      // the names of its parts
+	stamp          string        // of the files in which it may lie
+	earlier        func() string // the stamp that earlier releases made of them
 	opening        stoa.OpenOptions
 	unopened       bool // it cannot be opened without recovery
 	entry          format.Entry
@@ -60,8 +61,9 @@ func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.O
 		name = free(fileName(strings.TrimSuffix(name, filepath.Ext(name))), taken)
 		opening := o
 		opening.From = l.format
-		tables = append(tables, oneTable{source: l.source, output: name + ext, stamp: stamps.stamp(ctx,
-			[]string{l.source}), opening: opening, unopened: true})
+		t := oneTable{source: l.source, output: name + ext, opening: opening, unopened: true}
+		stamps.put(ctx, &t, l.source)
+		tables = append(tables, t)
 	}
 	return tables, rest
 }
@@ -142,12 +144,14 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 				wanted = ""
 			}
 			_, opening := stoa.Named(e, o)
-			stamp := stamps.stamp(ctx, append([]string{e.Place}, flags.NamedBy(a, opening.Opts)...))
 			var parts []string
 			for _, part := range e.Parts {
 				parts = append(parts, part.Table)
 			}
-			out = append(out, oneTable{source, name + ext, e.Table, idOf(e), parts, stamp, opening, false, e, wanted})
+			t := oneTable{source: source, output: name + ext, table: e.Table, id: idOf(e), parts: parts,
+				opening: opening, entry: e, wanted: wanted}
+			stamps.put(ctx, &t, e.Place, flags.NamedBy(a, opening.Opts)...)
+			out = append(out, t)
 		}
 	}
 	if len(out) == 0 {

@@ -28,7 +28,7 @@ type writeFlags struct {
 	fileSize  string // "": a table is one file
 
 	partitions string   // of --partition-by
-	flat       string   // what is to be said of a partitioned source whose table of a lake is not
+	flat       []string // what is to be said of a partitioned source whose table of a lake is not
 	by         []string // the same, as columns that become directories; nil for formats that divide tables themselves
 
 	catalog   string              // of --catalog

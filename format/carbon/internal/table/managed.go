@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/format"
@@ -37,6 +38,8 @@ type Managed struct {
 	unreadable map[string]error // errors of segments with missing files, by the name of the part that stands for them
 
 	Guessed *guessedDeletes // in recovery: the update status is not the one that tablestatus names
+
+	elsewhere atomic.Bool // a location was stated as a full address: it may be outside of Path
 
 	partitions map[string][]Place // in recovery: directories of partitions by segment; nil: not listed yet
 }

@@ -306,6 +306,7 @@ func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeT
 // is Unsupported unless the option external is set: the author of a table decides what is in the table, but not what
 // else on the system is read. at and field are the object and the field that state the location.
 func (t *Managed) within(location, at, field string) (string, error) {
+	t.elsewhere.Store(true)
 	dir := nameOf(location)
 	root := t.O.Root
 	if root == "" {

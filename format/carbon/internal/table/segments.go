@@ -209,5 +209,8 @@ func entry(ctx context.Context, tg format.Target, name string, open opener) (for
 	if _, ok := r.(withDeletes); ok {
 		e.Rows = -1 // known only after reading the deletes
 	}
+	if m := OfManaged(r); name != "" && m != nil && !m.elsewhere.Load() {
+		e.Dirs = []string{tg.Name}
+	}
 	return e, nil
 }
