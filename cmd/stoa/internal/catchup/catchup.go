@@ -186,9 +186,9 @@ func more(in, out *arrow.Schema) error {
 			names = append(names, f.Name)
 		}
 	}
-	return fault.Invalidf("the source has %d columns, and the table %d, without %s: columns must be the same; --columns "+
-		"with those of the table leaves out the others, and convert -o with another directory writes a table that has "+
-		"them all", in.NumFields(), out.NumFields(), strings.Join(names, ", "))
+	return fault.Invalidf("the source has %d columns, and the table %d, without %s: columns must be the same; "+
+		"--columns with those of the table leaves out the others, and convert -o with another directory writes a "+
+		"table that has them all", in.NumFields(), out.NumFields(), strings.Join(names, ", "))
 }
 
 // count counts the rows of the source by their hashes.
