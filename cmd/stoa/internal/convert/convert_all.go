@@ -203,7 +203,8 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
 	same := t.stamped(d.Stamp)
 	if !same {
-		again = "the files of " + cmp.Or(append(t.entry.Dirs, t.entry.Place, t.source)...) + " are not those that an earlier run has read"
+		of := cmp.Or(append(t.entry.Dirs, t.entry.Place, t.source)...)
+		again = "the files of " + of + " are not those that an earlier run has read"
 	}
 	if d.Damaged && !(d.Taken && d.Told != nil) { // what is taken cannot be tried again
 		again = "an earlier run could not read all of it"
