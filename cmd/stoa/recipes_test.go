@@ -74,6 +74,11 @@ func recipe(t *testing.T, page string) (fresh string, sessions int) {
 	const begin, end = "```console\n", "```\n"
 	t.Chdir(t.TempDir())
 	t.Setenv("NO_COLOR", "1")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("STOA_TEST", program)
 	t.Setenv("TZ", "UTC")
 	var out strings.Builder
 	for {
@@ -91,6 +96,9 @@ func recipe(t *testing.T, page string) (fresh string, sessions int) {
 		sessions++
 	}
 }
+
+// stoaInShell makes stoa in a line of the shell this test's program.
+const stoaInShell = `stoa() { STOA_AS_COMMAND=1 "$STOA_TEST" "$@"; }; `
 
 // commands runs the commands of a session, and returns it with their output.
 func commands(t *testing.T, old string) string {
@@ -117,7 +125,7 @@ func commands(t *testing.T, old string) string {
 			out.Write(b)
 		default:
 			out.WriteString(l)
-			b, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
+			b, err := exec.CommandContext(t.Context(), "sh", "-c", stoaInShell+command).CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v", command, err)
 			}

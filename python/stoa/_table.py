@@ -25,8 +25,8 @@ def open(path: Paths, table: str | None = None, format: str | None = None, at: A
     """Opens a file, a directory, a glob, an address, or a list of them as one table.
 
     table names one where a place holds several, as does ``PATH#TABLE``. format forces one instead of detecting it. at
-    is a moment of the past (Kudu). recover searches for what a damaged footer or index no longer says. damaged says what
-    happens to what cannot be read: "fail", "skip-rows" or "null-cells". storage_options are credentials and the like,
+    is a moment of the past (Kudu, CarbonData, Iceberg, Delta). recover searches for what a damaged footer or index no
+    longer says. damaged says what happens to what cannot be read: "fail", "skip-rows" or "null-cells". storage_options are credentials and the like,
     for s3:// in the words of fsspec or object_store, for other protocols those of their fsspec file system, from which
     everything is copied first. verify=False does not compare checksums. limits: page, metadata, opening (bytes), fields,
     depth. mmap=True maps local files, which must not change, instead of reading them. options are the format's
