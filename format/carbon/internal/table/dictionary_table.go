@@ -162,9 +162,14 @@ func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOpti
 	trace(region.Node{Kind: region.Struct, Name: strings.TrimPrefix(path.Ext(tg.Name), "."),
 		Value: path.Base(tg.Name), At: obj.At, Inner: -1})
 	c := wire.NewCursor(b, obj.At, "").Trace(trace, 1)
+	unfinished := false
 	switch ByName(tg.Name) {
 	case KindDict:
-		dict.ParseDictValues(c)
+		d := dict.ParseDictValues(c)
+		loads, _ := dict.ReadLoads(ctx, tg.Tree, strings.TrimSuffix(tg.Name, dict.DictExt)+dict.DictMetaExt, o.Limits)
+		if n, k := len(loads), len(d.Ends); n > 0 && k > 0 && int64(d.Ends[k-1]) >= loads[n-1].End {
+			unfinished = c.Err() != nil // carbon.dict.unfinished, which no reader reads
+		}
 	case KindDictMeta:
 		dict.ParseDictLoads(c)
 	case KindSort:
@@ -176,6 +181,9 @@ func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOpti
 	if c.Err() != nil && c.Left() > 0 {
 		trace(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes",
 			At: c.SpanOf(c.Pos(), c.Left()), Inner: -1})
+	}
+	if unfinished {
+		return nil
 	}
 	return c.Err()
 }
