@@ -110,3 +110,53 @@ func TestNextForServer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNextOfOne: an error names the next command also if nothing else is wrong.
+func TestNextOfOne(t *testing.T) {
+	b, err := os.ReadFile("../../format/parquet/testdata/order.v1.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "t.parquet")
+	if err := os.WriteFile(name, b[:len(b)-1], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	next := "\n  next: stoa recover " + name + " -o FILE.parquet\n"
+	if st, text := runOver(t, "verify", name); st != cli.StatusDamage || strings.Count(text, next) != 1 ||
+		!strings.Contains(text, "1 finding:") {
+		t.Errorf("got status %d, %s\nwant one error and %q", st, text, next)
+	}
+}
+
+// TestNextOfSeal: wherever a seal is damaged, while the files are as they were when it was made, verify names no
+// command that takes the files for damaged.
+func TestNextOfSeal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "k")
+	copyDir(t, "../../format/kudu/testdata/file", dir)
+	sealed := filepath.Join(t.TempDir(), "k.seal")
+	if st, text := runOver(t, "seal --parity 10% -o "+sealed, dir); st != 0 {
+		t.Fatal(st, text)
+	}
+	b, err := os.ReadFile(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for at := 40; at < len(b); at += max(1, len(b)/12) {
+		c := append([]byte{}, b...)
+		c[at] ^= 1
+		if err := os.WriteFile(sealed, c, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, text := runOver(t, "verify --seal "+sealed, dir)
+		if strings.Contains(text, "seal.damaged") {
+			damaged++
+		}
+		if strings.Contains(text, "next: stoa re") {
+			t.Errorf("byte %d: got\n%s\nwant no recover or rescue", at, text)
+		}
+	}
+	if damaged == 0 {
+		t.Error("no byte damaged the seal")
+	}
+}

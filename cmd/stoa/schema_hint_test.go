@@ -81,3 +81,24 @@ func TestSchemaHints(t *testing.T) {
 		t.Error("no command")
 	}
 }
+
+// TestSchemaHintOfParquet: if --schema supplies the columns of a file without its footer, the advice says nothing of
+// blocks and tables.
+func TestSchemaHintOfParquet(t *testing.T) {
+	whole := "../../format/parquet/testdata/order.v1.parquet"
+	b, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(t.TempDir(), "cut.parquet")
+	if err := os.WriteFile(cut, b[:4500], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	st, text := runOver(t, "recover -o OUT.parquet", cut)
+	if want := "stoa recover " + cut + " --schema FILE -o OUT.parquet\n"; st == 0 || !strings.Contains(text, want) {
+		t.Errorf("got status %d, %s\nwant %q", st, text, want)
+	}
+	if st, text := runOver(t, "recover --schema "+whole+" -o OUT.parquet", cut); st != cli.StatusDamage {
+		t.Errorf("got status %d, %s", st, text)
+	}
+}

@@ -440,6 +440,7 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (dam
 				idle(&x)
 			default:
 				damaged[b.ID] = true
+				v.allRows(&x, b.Kind, t, tb, s)
 			}
 			if v.Emit(x); v.Stopped() {
 				return damaged, nil

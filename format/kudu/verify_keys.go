@@ -7,6 +7,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/region"
 )
 
 // keys compares the keys in the columns with the ad-hoc index and the bloom filter, and checks that they ascend.
@@ -162,4 +163,21 @@ func (k *keyCheck) compare(row int64) (fits bool, err error) {
 			"rowset %d: its first or last key differs from its metadata", s.ID)
 	}
 	return true, nil
+}
+
+// allRows makes a finding about a column without a footer one about all rows of its rowset, which the footer of another
+// column tells.
+func (v *verifier) allRows(x *region.Finding, kind string, t *table.Table, tb *table.Tablet, s *meta.RowSet) {
+	if kind != "column" || x.Lost >= 0 || x.Code != "cfile.footer.damaged" {
+		return
+	}
+	for _, b := range s.Blocks() {
+		if b.Kind != "column" {
+			continue
+		}
+		if f, _, err := t.FooterIn(v.ctx, tb.Replica, b.BlockRef); err == nil && f != nil {
+			x.Rows, x.Lost = [2]int64{0, f.NumValues}, f.NumValues
+			return
+		}
+	}
 }

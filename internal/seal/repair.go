@@ -33,7 +33,7 @@ func (e *UnrepairableError) Error() string {
 		text += ": " + d.Message
 	}
 	if n := len(e.Places) - 1; n > 0 {
-		text += fmt.Sprintf(", and %d more places", n)
+		text += fmt.Sprintf("; so it is at %d more place%s", n, map[bool]string{false: "s"}[n == 1])
 	}
 	return text
 }
@@ -331,7 +331,8 @@ func (x *repairer) stripe(t *stripes, st int) error {
 		have++
 	}
 	if len(bad) > have {
-		x.why = fmt.Sprintf("%d blocks of a stripe are lost, and there is parity for %d", len(bad), have)
+		x.why = fmt.Sprintf("%d blocks that share parity are changed or missing, and the parity restores at most %d "+
+			"of them", len(bad), have)
 		return nil
 	}
 	if err := t.rs.ReconstructData(shards); err != nil {

@@ -238,14 +238,18 @@ func hint(cmd *cobra.Command, err error) string {
 	case errors.Is(err, format.ErrElsewhere):
 		return ""
 	case strings.Contains(err.Error(), "option schema=FILE") && cmd != nil && len(cmd.Flags().Args()) > 0:
-		return BySchema(sourceOf(cmd.Flags().Args(), err))
+		place := sourceOf(cmd.Flags().Args(), err)
+		if strings.Contains(err.Error(), "block") { // of Kudu, in which it reads only what no superblock names
+			return BySchema(place)
+		}
+		return "stoa recover " + display.ShellWord(WithoutTable(place)) + " --schema FILE -o OUT.parquet"
 	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
 		return "stoa plan makes new splits; what is to be read must stay as it is until the last of them is"
 	case errors.Is(err, store.ErrChanged):
 		return "read it again when nothing writes to it"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" &&
 		!strings.Contains(err.Error(), ": pass ") && !strings.Contains(err.Error(), ", pass "):
-		return "stoa describe shows the parts that can be made out; stoa verify lists the damage"
+		return "stoa verify lists the damage"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
 		return "--source-opt passes one, as in --source-opt type=int32; stoa formats NAME explains all of a format"
 	case errors.Is(err, fault.Corrupt) && opening:

@@ -52,8 +52,12 @@ func (d *VerifyDoc) incidentDocs() []incidentDoc {
 
 // nextCommand returns the command for dealing with an incident; "" if nothing has to be done.
 func (d *VerifyDoc) nextCommand(in check.Incident) string {
-	if in.First.Severity < region.Error || len(d.Sources) == 0 {
+	if in.First.Severity < region.Error || in.First.Class != 0 || len(d.Sources) == 0 {
 		return ""
+	}
+	if in.First.Code == "seal.damaged" { // the sealed files may be whole
+		return "stoa seal " + display.ShellWord(d.Sources[0]) +
+			" -o FILE.seal, if the files are known to be as they were"
 	}
 	source, best := d.Sources[0], -1
 	for _, s := range d.Sources {
@@ -105,11 +109,15 @@ func (d *VerifyDoc) writeIncidents(form string, w io.Writer) error {
 		if _, err := fmt.Fprintln(w, d.line(in.First)); err != nil {
 			return err
 		}
+		more := d.incidentLine(in)
 		if in.N == 1 {
-			continue
+			if more = d.nextCommand(in); more == "" {
+				continue
+			}
+			more = "next: " + more
 		}
 		d.folded += in.N - 1
-		if _, err := fmt.Fprintln(w, display.Hanging("  "+d.incidentLine(in), d.style.Width)); err != nil {
+		if _, err := fmt.Fprintln(w, display.Hanging("  "+more, d.style.Width)); err != nil {
 			return err
 		}
 	}
@@ -142,7 +150,11 @@ func (d *VerifyDoc) incidentLine(in check.Incident) string {
 		parts = append(parts, "columns "+names(in.Columns))
 	}
 	if in.Lost > 0 {
-		parts = append(parts, display.Thousands(in.Lost)+" rows or cells lost")
+		what := " rows or cells lost"
+		if in.Lost == 1 {
+			what = " row or cell lost"
+		}
+		parts = append(parts, display.Thousands(in.Lost)+what)
 	}
 	if next := d.nextCommand(in); next != "" {
 		parts = append(parts, "next: "+next)

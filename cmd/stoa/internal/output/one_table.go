@@ -39,7 +39,7 @@ func (r *Report) writeOne(w io.Writer, shown, widths []int, style display.TableS
 	}
 	var b []byte
 	if !r.Bare {
-		b = r.line(b, head, table, widths, style.Colour)
+		b = r.line(b, head, table, widths, style.Colour, false)
 	}
 	for _, row := range r.Rows {
 		if display.DisplayWidth(row[key]) > widths[key] {
@@ -49,7 +49,7 @@ func (r *Report) writeOne(w io.Writer, shown, widths []int, style display.TableS
 			row = slices.Clone(row)
 			row[key] = ""
 		}
-		b = r.line(b, row, table, widths, false)
+		b = r.line(b, row, table, widths, false, false)
 		if remarks < 0 || row[remarks] == "" {
 			continue
 		}

@@ -174,6 +174,11 @@ func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 			widths[k] = max(widths[k], display.DisplayWidth(row[k]))
 		}
 	}
+	if style.Width <= 0 { // a long value exceeds its column instead of making the others' rows as long
+		for _, k := range shown {
+			widths[k] = min(widths[k], maxAligned)
+		}
+	}
 	natural := slices.Clone(widths)
 	tables := r.split(shown, widths, style.Width)
 	if last := len(shown) - 1; r.One && last >= 0 && (len(tables) > 1 || widths[shown[last]] < natural[shown[last]]) {
@@ -191,15 +196,18 @@ func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 			b = append(b, '\n')
 		}
 		if strings.Join(head, "") != "" {
-			b = r.line(b, head, t, widths, style.Colour)
+			b = r.line(b, head, t, widths, style.Colour, style.Width <= 0)
 		}
 		for _, row := range r.Rows {
-			b = r.line(b, row, t, widths, false)
+			b = r.line(b, row, t, widths, false, style.Width <= 0)
 		}
 	}
 	_, err := w.Write(b)
 	return err
 }
+
+// maxAligned is the width to which columns are padded outside of a terminal.
+const maxAligned = 80
 
 // head returns the heading.
 func (r *Report) head() []string {
@@ -310,8 +318,8 @@ func (r *Report) writeBlocks(w io.Writer, shown []int, style display.TableStyle)
 }
 
 // line appends a row, with the columns of one table. A value wider than its column is continued below itself if it is
-// the last one; otherwise it is cut.
-func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []byte {
+// the last one; otherwise it is cut. With whole it exceeds its column instead.
+func (r *Report) line(b []byte, row []string, table, widths []int, dim, whole bool) []byte {
 	start := len(b)
 	if dim {
 		b = append(b, "\x1b[2m"...)
@@ -324,7 +332,7 @@ func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []b
 			b = append(b, display.Gutter...)
 			at += len(display.Gutter)
 		}
-		if display.DisplayWidth(s) > widths[k] {
+		if display.DisplayWidth(s) > widths[k] && !whole {
 			if i < len(table)-1 {
 				s = runewidth.Truncate(s, widths[k], "…")
 			} else {
@@ -332,7 +340,7 @@ func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []b
 				s, more = more[0], more[1:]
 			}
 		}
-		fill := widths[k] - display.DisplayWidth(s)
+		fill := max(0, widths[k]-display.DisplayWidth(s))
 		if r.Cols[k].Right {
 			b = display.Pad(b, fill)
 		}

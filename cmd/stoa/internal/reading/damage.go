@@ -175,21 +175,44 @@ func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 }
 
 // ReportFindings prints findings on standard error, without duplicates: those above notes, with -v all, with -q only
-// errors. Of very many only the first are printed, among them those about the sum of all rows.
+// errors. Of very many only the first are printed, among them those about the sum of all rows; of more than three
+// about bytes that differ only in their places, messages and rows only one.
 func ReportFindings(a *cli.App, findings []region.Finding) {
-	const maxLines = 20
-	n := 0
+	const maxLines, maxLike = 20, 3
+	n, told := 0, []region.Finding(nil)
 	for _, f := range sumFirst(findings) {
 		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || !a.FirstReport(f) {
 			continue
 		}
+		told = append(told, f)
+	}
+	like := map[region.Finding]int{}
+	for _, f := range told {
+		like[kind(f)]++
+	}
+	for _, f := range told {
+		k, more := kind(f), ""
+		switch m := like[k]; {
+		case a.Verbose || f.At.Len <= 0 || m <= maxLike && m > 0:
+		case m < 0:
+			continue
+		default:
+			like[k] = -1
+			more = fmt.Sprintf("; and %s like it", display.Thousands(int64(m-1)))
+		}
 		if n++; n <= maxLines || a.Verbose {
-			a.Warn("%s", FindingLine(f))
+			a.Warn("%s%s", FindingLine(f), more)
 		}
 	}
 	if n > maxLines && !a.Verbose {
 		a.Warn("  … and %d more; stoa verify lists all that is wrong", n-maxLines)
 	}
+}
+
+// kind returns a finding without its position, message and rows.
+func kind(f region.Finding) region.Finding {
+	return region.Finding{Code: f.Code, Severity: f.Severity, At: fault.Span{Object: f.At.Object}, Part: f.Part,
+		Table: f.Table, Column: f.Column}
 }
 
 // WriteManifest writes the manifest m with losses. There may be very many, so they are written one by one.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/fault"
 	"stoa/region"
 )
 
@@ -50,5 +51,32 @@ func TestSumIsSaidFirst(t *testing.T) {
 				t.Errorf("%s at %d: %v, %+v", code, at, err, doc)
 			}
 		}
+	}
+}
+
+// TestLikeFindings: of many findings about bytes of one column one line is printed, which counts the others; three are
+// all printed, and so are those of other columns, and those that only their messages tell apart.
+func TestLikeFindings(t *testing.T) {
+	print := func(n int, at int64, column string) string {
+		var all []region.Finding
+		for i := range n {
+			all = append(all, region.Finding{Code: "cfile.block.checksum", Severity: region.Error, Part: "f",
+				At:     fault.Span{Object: "f", Off: int64(i) * at, Len: at},
+				Column: column, Message: fmt.Sprintf("sum %d", i)})
+		}
+		all = append(all, region.Finding{Code: "cfile.block.checksum", Severity: region.Error, Part: "f",
+			At: fault.Span{Object: "f", Len: 1}, Column: "other"})
+		var stderr bytes.Buffer
+		ReportFindings(cli.NewApp(nil, nil, &stderr), all)
+		return stderr.String()
+	}
+	if s := print(149, 40, "k"); strings.Count(s, "\n") != 2 || !strings.Contains(s, "; and 148 like it\n") {
+		t.Errorf("149 alike: %s", s)
+	}
+	if s := print(3, 40, "k"); strings.Count(s, "\n") != 4 || strings.Contains(s, "like it") {
+		t.Errorf("3 alike: %s", s)
+	}
+	if s := print(10, 0, "k"); strings.Count(s, "\n") != 11 {
+		t.Errorf("10 without bytes: %s", s)
 	}
 }

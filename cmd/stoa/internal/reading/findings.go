@@ -64,7 +64,11 @@ func FindingLine(f region.Finding) string {
 	}
 	switch {
 	case f.Rows[0] >= 0 && f.Rows[1] >= 0:
-		of = append(of, fmt.Sprintf("rows %d:%d", f.Rows[0], f.Rows[1]))
+		rows := fmt.Sprintf("rows %d:%d", f.Rows[0], f.Rows[1])
+		if f.Severity == region.Error && f.Lost == 0 && f.Rows[1] > f.Rows[0] {
+			rows += ", which can be read"
+		}
+		of = append(of, rows)
 	case f.Lost > 0:
 		of = append(of, display.Count(f.Lost, "row")+" lost")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -37,6 +38,7 @@ type claim struct {
 	rows       vec.Range
 	leaf       order.LeafField
 
+	pages     []vec.Range // rows of the pages of the chunk; nil if unknown
 	outside   *pred.Expr  // true for values outside the bounds; nil if there are no bounds
 	low, high []byte      // the same bounds as bytes, if values compare as bytes
 	min, max  *pred.Value // the same bounds as values; nil if there is none
@@ -170,6 +172,7 @@ func outside(l order.LeafField, low, high *pred.Value) *pred.Expr {
 // ASCII on both sides. Nothing is known about INT96, intervals, and decimals and FLOAT16 stored as bytes.
 func (v *verifier) deprecatedBounds(c *claim, s *meta.Stats) {
 	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.DeprecatedMin), v.bound(c.leaf, *c, "max", s.DeprecatedMax)
+	c.min, c.max = low, high
 	physical := v.r.Footer.Schema.Column(l.Column).PhysicalType()
 	text := physical == meta.TypeBytes || physical == meta.TypeFixed && !floating(l.Typ)
 	_, decimal := l.Typ.(arrow.DecimalType)
@@ -282,7 +285,46 @@ func (c *claim) checkBounds(view *order.View, at int64) error {
 		return err
 	}
 	c.reported, c.first = true, at+view.Row(k)
-	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is outside (%s)", c.first, c.outside)
+	in, of := c.inDoubt()
+	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is %s, outside its bounds (%s): they or "+
+		"the page are wrong, and nothing proves the %d rows of the %s", c.first, shownValue(view.Leaf, k),
+		strings.TrimPrefix(boundText(", min ", c.min)+boundText(", max ", c.max), ", "), in.Len(), of)
+}
+
+// inDoubt returns the rows of the page with the value outside the bounds; all rows of c if the page is unknown.
+func (c *claim) inDoubt() (rows vec.Range, of string) {
+	for _, p := range c.pages {
+		if p.From <= c.first && c.first < p.To {
+			return p, "page"
+		}
+	}
+	return c.rows, "row group"
+}
+
+// maxShown is how many bytes of a value a message has.
+const maxShown = 60
+
+func shownValue(a arrow.Array, i int) string {
+	s := a.ValueStr(i)
+	if b := leafBytes(a, i); b != nil {
+		s = pred.String(string(b)).String()
+	}
+	return shortened(s)
+}
+
+// boundText returns a bound after its name; "" if there is none.
+func boundText(name string, v *pred.Value) string {
+	if v == nil {
+		return ""
+	}
+	return name + shortened(v.String())
+}
+
+func shortened(s string) string {
+	if len(s) > maxShown {
+		return strings.ToValidUTF8(s[:maxShown], "") + "…"
+	}
+	return s
 }
 
 // implyBy marks the bounds of a chunk as implied by those of its pages if every page has bounds within them: a value

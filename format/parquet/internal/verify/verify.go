@@ -347,11 +347,14 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	return true
 }
 
-// findCell reports a value outside the bounds of a claim, at its row: either is wrong.
+// findCell reports a value outside the bounds of a claim, with the rows of its page. Either is wrong. The rows can be
+// read, so none counts as lost: reading and recovery write them, and report the same finding.
 func (v *verifier) findCell(c *claim, err error) {
 	whole := v.base
 	if c.reported {
-		v.rows(whole, c.first, c.first+1)
+		in, _ := c.inDoubt()
+		v.rows(whole, in.From, in.To)
+		v.base.Lost = 0
 	}
 	v.find(c.code, err)
 	v.base = whole
@@ -362,21 +365,21 @@ func (v *verifier) findCell(c *claim, err error) {
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 	for i, l := range leavesOf(v.r, f) {
 		var chunk *claim
+		rows := pages[i].pageRows()
 		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.Column)
 		if s := groupStats(v.r, group, l.Column); s != nil {
 			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.FooterAt,
-				rows: vec.Range{To: v.r.Footer.RowGroups[group].NumRows}}
+				rows: vec.Range{To: v.r.Footer.RowGroups[group].NumRows}, pages: rows}
 			all := v.claimsFrom(l, c, s)
 			chunk, out = all[0], append(out, all...)
 		}
 		w := &pages[i]
-		rows := w.pageRows()
 		for k, p := range w.data {
 			if rows == nil || p.Stats == nil {
 				continue
 			}
 			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.Header,
-				rows: rows[k]}
+				rows: rows[k], pages: rows[k : k+1]}
 			out = append(out, v.claimsFrom(l, c, p.Stats)...)
 		}
 		if rows == nil || w.damaged {
@@ -390,7 +393,7 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 		var each []*claim
 		for k := range w.data {
 			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.At,
-				rows: rows[k]}
+				rows: rows[k], pages: rows[k : k+1]}
 			each = append(each, v.claimsFrom(l, c, x.PageStats(k))...)
 		}
 		chunk.implyBy(each)
