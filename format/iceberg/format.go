@@ -65,7 +65,8 @@ func claims(ctx context.Context, tg format.Target, _ format.OpenOptions) format.
 		if name == dir || ok && (first == dataDir || first == metadataDir || first == "_delta_log") {
 			return format.OfTable, nil
 		}
-		if both && ok && (isDir || strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".bin")) {
+		if both && ok && (isDir || strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".bin") ||
+			strings.Contains("/"+rest, "/_") || strings.Contains("/"+rest, "/.")) {
 			return format.OfTable, nil
 		}
 		return format.Foreign, nil

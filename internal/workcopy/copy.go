@@ -84,6 +84,7 @@ func (c *Copy) answered() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n, last := c.stores.Failures(); n > c.begun {
+		c.begun = n                                                            // this change ends with the error
 		return fmt.Errorf("%s: nothing was changed: %s", c.place.Name(), last) // no ErrChanged, which is tried again
 	}
 	return nil
@@ -267,7 +268,6 @@ func (c *Copy) release(ctx context.Context) (err error) {
 		return nil
 	}
 	c.unlockAll()
-	c.begun, _ = c.stores.Failures()
 	if c.settled == nil {
 		ctx = context.WithoutCancel(ctx)
 		err = c.place.Each(ctx, len(c.loose), func(ctx context.Context, i int) error {

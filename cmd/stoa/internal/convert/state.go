@@ -80,7 +80,8 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
-	if !slices.Equal(sameRoots(previous.Settings, previous.From), sameRoots(settings, cwd)) {
+	if !slices.Equal(previous.Settings, settings) && // they may have been moved together
+		!slices.Equal(sameRoots(previous.Settings, previous.From), sameRoots(settings, cwd)) {
 		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
 			strings.Join(differing(previous.Settings, settings),
 				", "), Hint: "--resume needs the same flags"}
