@@ -242,7 +242,9 @@ func TestUnansweredAtAnyRequest(t *testing.T) {
 			}
 		}
 	}
-	t.Log(seen)
+	if t.Log(seen); seen["before"] < 5 || seen["after"] < 5 {
+		t.Error("this proves nothing")
+	}
 }
 
 // late is a store that carries out one write only after the process that asked for it, and was then told to end, is

@@ -65,17 +65,9 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 // lies below names that begin with _ or . belong to the table.
 func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
-	hidden := func(part string) bool { return strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") }
 	return func(name string, isDir bool) (format.Claim, error) {
 		rest, ok := strings.CutPrefix(path.Clean(name), dir+"/")
-		base := path.Base(name)
-		switch {
-		case name == dir:
-			return format.OfTable, nil
-		case !ok:
-			return format.Foreign, nil
-		case isDir, strings.HasSuffix(base, ".parquet"), strings.HasSuffix(base, ".bin"),
-			slices.ContainsFunc(strings.Split(rest, "/"), hidden):
+		if name == dir || ok && lake.LogMayName(rest, isDir) {
 			return format.OfTable, nil
 		}
 		return format.Foreign, nil

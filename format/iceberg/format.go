@@ -65,8 +65,7 @@ func claims(ctx context.Context, tg format.Target, _ format.OpenOptions) format.
 		if name == dir || ok && (first == dataDir || first == metadataDir || first == "_delta_log") {
 			return format.OfTable, nil
 		}
-		if both && ok && (isDir || strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".bin") ||
-			strings.Contains("/"+rest, "/_") || strings.Contains("/"+rest, "/.")) {
+		if both && ok && lake.LogMayName(rest, isDir) {
 			return format.OfTable, nil
 		}
 		return format.Foreign, nil

@@ -46,7 +46,7 @@ type Copy struct {
 	inStore map[string]func() error  // locks in the store that are held until the change ends, by name
 	kept    time.Time                // files written later are not removed; zero: all may be
 	probed  bool
-	begun   int   // failures of the stores when the change began
+	begun   int   // failures of the stores of which no change need be told
 	settled error // why no further change is possible
 }
 
@@ -78,7 +78,8 @@ func New(stores *remote.Tree, dir string, c format.Changer, o Options) (*Copy, e
 	return &Copy{stores: stores, place: place, change: c, single: o.SingleWriter, stale: true, begun: n}, nil
 }
 
-// answered returns what a store has failed to answer since the change began. A reader that tolerates damage may have
+// answered returns what a store has failed to answer since the copy was made, but for what was tried again, and what
+// an earlier change has ended with. A reader that tolerates damage may have
 // taken it for some, so the change is not made.
 func (c *Copy) answered() error {
 	c.mu.Lock()

@@ -3,9 +3,21 @@ package lake
 import (
 	"context"
 	"iter"
+	"path"
+	"slices"
+	"strings"
 
 	"stoa/format"
 )
+
+// LogMayName reports whether a file or directory, by its name below the table's, belongs to a table with a log of
+// Delta: Parquet files, deletion vectors, directories of partitions, and whatever lies below names that begin with _
+// or . do.
+func LogMayName(name string, isDir bool) bool {
+	hidden := func(part string) bool { return strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") }
+	ext := path.Ext(name)
+	return isDir || ext == ".parquet" || ext == ".bin" || slices.ContainsFunc(strings.Split(name, "/"), hidden)
+}
 
 // List returns a Format.List for places that contain one table. entry describes the table, with the reading option at
 // if that is set.

@@ -239,7 +239,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return ""
 	case strings.Contains(err.Error(), "option schema=FILE") && cmd != nil && len(cmd.Flags().Args()) > 0:
 		place := sourceOf(cmd.Flags().Args(), err)
-		if strings.Contains(err.Error(), "block") { // of Kudu, in which it reads only what no superblock names
+		if text := err.Error(); strings.Contains(text, "from the blocks: option schema") ||
+			strings.Contains(text, "option schema=FILE reads") { // of Kudu: only what no superblock names
 			return BySchema(place)
 		}
 		return "stoa recover " + display.ShellWord(WithoutTable(place)) + " --schema FILE -o OUT.parquet"

@@ -122,12 +122,12 @@ func (st *allState) find(t oneTable) *doneTable {
 // the source had there.
 func (st *allState) keyOf(t oneTable) string {
 	key := sourceKey(t.source, st.cwd)
-	if _, ok := st.at[key]; !ok {
-		if moved := sourceKey(t.source, st.From); st.at != nil {
-			if _, ok := st.at[moved]; ok {
-				return moved
-			}
-		}
+	if _, ok := st.at[key]; ok {
+		return key
+	}
+	moved := sourceKey(t.source, st.From)
+	if _, ok := st.at[moved]; ok {
+		return moved
 	}
 	return key
 }

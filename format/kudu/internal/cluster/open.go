@@ -51,13 +51,11 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 	if s.catalog != nil && len(found) == 0 {
 		for id, e := range s.catalog.tables {
 			if ids := s.catalog.named(e, id, what); !e.gone && what != "" && ids != nil {
-				err := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
-					"the master's catalogue has table %s, but none of its tablets is here (%s)", e.name,
-					strings.Join(ids, ", "))
-				if e.name != what && id != what {
-					err.Reason = fmt.Sprintf("the master's catalogue has tablet %s of table %s, which is not here",
-						what, e.name)
+				what := fmt.Sprintf("table %s, but none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
+				if e.name != tg.Table && id != tg.Table {
+					what = fmt.Sprintf("tablet %s of table %s, which is not here", tg.Table, e.name)
 				}
+				err := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "", "the master's catalogue has %s", what)
 				err.Cause = elsewhere{}
 				return nil, err
 			}

@@ -435,6 +435,9 @@ func (r *recoverer) written() (was []int64) {
 	return was
 }
 
+// maxCopies is how many copies of a chunk's metadata are looked at. Each is compared with all of the chunk before it.
+const maxCopies = 64
+
 // findWritten searches the file for the metadata of the chunks that were at these offsets, of so many columns; nil if
 // that of most is not found, or if all has moved, with the magic, as in a file within a page.
 func (r *recoverer) findWritten(was []int64, columns int) [][]movedChunk {
@@ -455,6 +458,9 @@ func (r *recoverer) findWritten(was []int64, columns int) [][]movedChunk {
 		if k, there := slices.BinarySearch(was, m.Data); k < len(was) && !there {
 			if len(found[k]) == 0 {
 				chunks++
+			}
+			if len(found[k]) == maxCopies {
+				continue
 			}
 			found[k] = append(found[k], movedChunk{pos, pos + n, pos - was[k], m})
 		}
