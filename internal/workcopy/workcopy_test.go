@@ -197,13 +197,13 @@ func TestRandomChanges(t *testing.T) {
 			m := model{}
 			made, failed := 0, 0
 			for i := range steps {
-				f.Share = share
+				f.SetShare(share)
 				c := open(ctx, t)
 				if c == nil {
 					continue
 				}
 				what, want, err := x.change(ctx, c, m)
-				f.Share = 0
+				f.SetShare(0)
 				got, readErr := read(ctx)
 				switch {
 				case readErr != nil:

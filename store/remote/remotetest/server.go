@@ -250,6 +250,13 @@ var Odd = []string{"whole", "short", "long", "shifted", "page"}
 // Seen returns how many requests there were.
 func (f *Faults) Seen() int64 { return f.seen.Load() }
 
+// SetShare sets the share while the server works.
+func (f *Faults) SetShare(share float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Share = share
+}
+
 // NewFaults returns faults whose order is determined by the seed.
 func NewFaults(share float64, seed uint64) *Faults {
 	return &Faults{Share: share, rnd: rand.New(rand.NewPCG(seed, 1)),
