@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,17 +15,6 @@ import (
 	"stoa/bench/columns"
 	"stoa/pred"
 )
-
-// java runs jvm/peer.
-func java(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "jvm/peer", args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("jvm/peer %s: %w", args[0], err)
-	}
-	return out, nil
-}
 
 // prepareJava has a peer write its own files of the rows to a directory of its name.
 func prepareJava(ctx context.Context, what, folder string) error {
@@ -39,174 +26,170 @@ func prepareJava(ctx context.Context, what, folder string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if _, err := java(ctx, what, "prepare", tmp, fmt.Sprint(*nRows)); err != nil {
-		return err
+	cmd := exec.CommandContext(ctx, "jvm/peer", what, "prepare", tmp, fmt.Sprint(*nRows))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("jvm/peer %s: %w", what, err)
 	}
 	return os.Rename(tmp, filepath.Join(folder, what))
 }
 
-// measured has a peer measured in Java, and compares the checksums it read with the formula's; alone names what does
-// not cover all rows.
-func (b *bench) measured(alone string, args ...string) (map[string]peer, error) {
-	out, err := java(b.ctx, args...)
+// inJava starts jvm/peer, and compares the checksums it read with the formula's; alone names what does not cover all
+// rows.
+func (b *bench) inJava(what, alone string, args ...string) (*peer, error) {
+	args = append([]string{what, "measure", filepath.Join(b.folder, what), fmt.Sprint(*nRows), b.tmp}, args...)
+	p, err := b.start("java "+what, nil, "jvm/peer", args...)
 	if err != nil {
 		return nil, err
 	}
-	var peers map[string]peer
-	if err := json.Unmarshal(out, &peers); err != nil {
-		return nil, err
-	}
-	for name, p := range peers {
+	for name, o := range p.offers {
 		if name == alone {
 			continue
 		}
-		if err := sameSums(args[0]+" in Java, "+name, b.sums, p.Sums); err != nil {
+		if err := sameSums(what+" in Java, "+name, b.sums, o.Sums); err != nil {
 			return nil, err
 		}
 	}
-	return peers, nil
+	return p, nil
 }
 
-// opened returns the time of opening and scanning everything; the readers in Java do both in one step, too.
-func (b *bench) opened(at string, alloc memory.Allocator) (float64, error) {
-	return best(processor, func() error {
+// whole opens and scans everything; the readers in Java do both in one step, too.
+func (b *bench) whole(at string, alloc memory.Allocator) run {
+	return timed(processor, 1, func() error {
 		t, err := stoa.Open(b.ctx, at, stoa.OpenOptions{})
 		if err != nil {
 			return err
 		}
 		defer t.Close()
 		n, err := count(t.Scan(b.ctx, stoa.ScanSpec{Alloc: alloc}), nil)
-		if err == nil && n != int64(*nRows) {
-			err = fmt.Errorf("%d rows came", n)
+		if err == nil && n.rows != int64(*nRows) {
+			err = fmt.Errorf("%d rows came", n.rows)
 		}
 		return err
 	})
 }
 
+// ownWhole adds the scans of what a peer wrote, and their limit.
+func (b *bench) ownWhole(name, at string) error {
+	if err := b.check(at, "stoa, of "+at); err != nil {
+		return err
+	}
+	b.runs[name+" scan, pool"] = b.whole(at, stoa.NewPool())
+	b.runs[name+" scan, fresh buffers"] = b.whole(at, nil)
+	stored, err := filesBelow(at, nil)
+	if err != nil {
+		return err
+	}
+	t, err := stoa.Open(b.ctx, at, stoa.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	n, err := count(t.Scan(b.ctx, stoa.ScanSpec{}), map[string]sum{})
+	b.runs["limit, "+name] = limit(stored, n.bytes)
+	return err
+}
+
 // codecs are the codecs with which trevni is measured, and their names in the table.
 var codecs = []struct{ codec, sum, name string }{{"null", "null", "uncompressed"}, {"snappy", "crc32", "Snappy"}}
 
-// trevni scans files that Avro wrote, and writes files; Avro reads what stoa wrote.
-func (b *bench) trevni() error {
-	tmp, err := tempDir()
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	writes := map[string]written{}
-	all := batches()
+// ownTrevni scans files that Avro wrote, and writes files; Avro reads what stoa wrote.
+func (b *bench) ownTrevni() error {
 	for _, c := range codecs {
 		o := stoa.CreateOptions{To: "trevni-avro", Opts: map[string]string{"codec": c.codec, "checksum": c.sum}}
-		if writes[c.codec], err = b.create(filepath.Join(tmp, "stoa-"+c.codec+".trv"), o, all); err != nil {
+		to := filepath.Join(b.tmp, "stoa-"+c.codec+".trv")
+		if err := b.create("trevni "+c.codec+" write", to, o, same); err != nil {
 			return err
 		}
-	}
-	all = nil // while it is alive, the garbage collector would hardly run
-	runtime.GC()
-	folder := filepath.Join(b.folder, "trevni")
-	peers, err := b.measured("", "trevni", "measure", folder, fmt.Sprint(*nRows), tmp)
-	if err != nil {
-		return err
-	}
-	for _, c := range codecs {
-		at := filepath.Join(folder, "trevni-"+c.codec+".trv")
-		if err := b.check(at, "stoa, of Avro's file"); err != nil {
+		at := filepath.Join(b.folder, "trevni", "trevni-"+c.codec+".trv")
+		if err := b.ownWhole("trevni "+c.codec, at); err != nil {
 			return err
 		}
-		fresh, err := b.opened(at, nil)
-		if err != nil {
-			return err
-		}
-		pooled, err := b.opened(at, stoa.NewPool())
-		if err != nil {
-			return err
-		}
-		columns, records := peers["scan columns "+c.codec].Seconds, peers["scan records "+c.codec].Seconds
-		line("Trevni scan, 10 columns, "+c.name+", pool", "Avro's AvroColumnReader (rows)", pooled, records, "10×",
-			"20×")
-		line("the same", "Avro's ColumnFileReader (columns)", pooled, columns, "10×", "20×")
-		line("the same, fresh buffers", "Avro's AvroColumnReader (rows)", fresh, records, "", "")
-		line("the same", "Avro's ColumnFileReader (columns)", fresh, columns, "", "")
-	}
-	for _, c := range codecs {
-		w, rows := writes[c.codec], peers["write records "+c.codec].Seconds
-		line("Trevni write, 10 columns, "+c.name, "Avro's AvroColumnWriter (rows)", w.alone, rows, "", "")
-		line("the same", "Avro's ColumnFileWriter (columns)", w.alone, peers["write columns "+c.codec].Seconds, "", "")
-		line("the same, read back and compared", "Avro's AvroColumnWriter (rows)", w.proved, rows, "", "")
 	}
 	return nil
 }
 
-// carbon scans a table that CarbonData wrote, and writes one; CarbonData reads what stoa wrote.
-func (b *bench) carbon() error {
-	tmp, err := tempDir()
-	if err != nil {
-		return err
+func (b *bench) peerTrevni() error {
+	_, err := b.inJava("trevni", "")
+	return err
+}
+
+func trevniLines() (out [][]line) {
+	const rows, cols = "Avro's AvroColumnReader (rows)", "Avro's ColumnFileReader (columns)"
+	for i, c := range codecs {
+		own, best := "trevni "+c.codec+" scan, ", "limit, trevni "+c.codec
+		records, columns := "java trevni scan records "+c.codec, "java trevni scan columns "+c.codec
+		floor := [][2]string{{"7×", "10×"}, {"4×", "6×"}}[i]
+		out = append(out, []line{
+			{"Trevni scan, 10 columns, " + c.name + ", pool", rows, own + "pool", records, best, "", ""},
+			{"the same", cols, own + "pool", columns, best, floor[0], floor[1]},
+			{"the same, fresh buffers", rows, own + "fresh buffers", records, best, "", ""},
+			{"the same", cols, own + "fresh buffers", columns, best, "", ""}})
 	}
-	defer os.RemoveAll(tmp)
+	for _, c := range codecs {
+		own, records := "trevni "+c.codec+" write", "java trevni write records "+c.codec
+		out = append(out, []line{
+			{"Trevni write, 10 columns, " + c.name, "Avro's AvroColumnWriter (rows)", own, records, "", "", ""},
+			{"the same", "Avro's ColumnFileWriter (columns)", own, "java trevni write columns " + c.codec, "", "", ""},
+			{"the same, read back and compared", "Avro's AvroColumnWriter (rows)", own + ", proved", records, "", "",
+				""}})
+	}
+	return out
+}
+
+// ownCarbon scans a table that CarbonData wrote, and writes one; CarbonData reads what stoa wrote.
+func (b *bench) ownCarbon() error {
 	o := stoa.CreateOptions{To: "carbon", Rows: -1,
 		Opts: map[string]string{"blocklet-size": "16", "block-size": "64", "sort-columns": "key"}}
-	write, err := b.create(filepath.Join(tmp, "stoa")+"/", o, timeAsInt64(batches()))
-	if err != nil {
+	if err := b.create("carbon write", filepath.Join(b.tmp, "stoa")+"/", o, timeAsInt64); err != nil {
 		return err
 	}
-	runtime.GC()
 	at := filepath.Join(b.folder, "carbon", "carbon")
-	key := b.keys[0]
-	peers, err := b.measured("key", "carbon", "measure", filepath.Dir(at), fmt.Sprint(*nRows), tmp, fmt.Sprint(key))
-	if err != nil {
-		return err
-	}
-	if err := b.check(at, "stoa, of CarbonData's table"); err != nil {
-		return err
-	}
-	fresh, err := b.opened(at, nil)
-	if err != nil {
-		return err
-	}
-	pooled, err := b.opened(at, stoa.NewPool())
-	if err != nil {
-		return err
-	}
-	vector, row := peers["scan vector"].Seconds, peers["scan row"].Seconds
-	line("Carbon V3 scan, 10 columns, pool", "CarbonData's vector reader", pooled, vector, "10×", "30×")
-	line("the same", "CarbonData's row reader", pooled, row, "10×", "30×")
-	line("the same, fresh buffers", "CarbonData's vector reader", fresh, vector, "", "")
-	line("the same", "CarbonData's row reader", fresh, row, "", "")
-	one, err := b.carbonKey(at, key, peers["key"])
-	if err != nil {
-		return err
-	}
-	line("Carbon V3, one key, sort column", "CarbonData's vector reader", one, peers["key"].Seconds, "", "")
-	line("Carbon V3 write, sorted, 10 columns", "CarbonData's CarbonWriter", write.alone, peers["write"].Seconds,
-		"", "")
-	line("the same, read back and compared", "CarbonData's CarbonWriter", write.proved, peers["write"].Seconds, "", "")
-	return nil
+	b.runs["carbon key"] = timed(processor, 1, func() error { return b.carbonKey(at, nil) })
+	return b.ownWhole("carbon", at)
 }
 
-// carbonKey returns the time of opening the table and finding the row of a key.
-func (b *bench) carbonKey(at string, key int64, p peer) (float64, error) {
-	e, err := pred.Parse(fmt.Sprint("key = ", key))
+func (b *bench) peerCarbon() error {
+	p, err := b.inJava("carbon", "key", fmt.Sprint(b.keys[0]))
 	if err != nil {
-		return 0, err
-	}
-	find := func(sums map[string]sum) error {
-		t, err := stoa.Open(b.ctx, at, stoa.OpenOptions{})
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		_, err = count(t.Scan(b.ctx, stoa.ScanSpec{Filter: e}), sums)
 		return err
 	}
 	sums := map[string]sum{}
-	if err := find(sums); err != nil {
-		return 0, err
+	if err := b.carbonKey(filepath.Join(b.folder, "carbon", "carbon"), sums); err != nil {
+		return err
 	}
-	if err := sameSums("CarbonData", sums, p.Sums); err != nil {
-		return 0, err
+	return sameSums("CarbonData", sums, p.offers["key"].Sums)
+}
+
+func carbonLines() [][]line {
+	const vector, row, best = "CarbonData's vector reader", "CarbonData's row reader", "limit, carbon"
+	const pool, fresh, writer = "carbon scan, pool", "carbon scan, fresh buffers", "CarbonData's CarbonWriter"
+	return [][]line{{
+		{"Carbon V3 scan, 10 columns, pool", vector, pool, "java carbon scan vector", best, "22×", "30×"},
+		{"the same", row, pool, "java carbon scan row", best, "", ""},
+		{"the same, fresh buffers", vector, fresh, "java carbon scan vector", best, "", ""},
+		{"the same", row, fresh, "java carbon scan row", best, "", ""},
+	}, {
+		{"Carbon V3, one key, sort column", vector, "carbon key", "java carbon key", "", "", ""},
+	}, {
+		{"Carbon V3 write, sorted, 10 columns", writer, "carbon write", "java carbon write", "", "12×", "20×"},
+		{"the same, read back and compared", writer, "carbon write, proved", "java carbon write", "", "", ""},
+	}}
+}
+
+// carbonKey opens the table and finds the row of a key.
+func (b *bench) carbonKey(at string, sums map[string]sum) error {
+	e, err := pred.Parse(fmt.Sprint("key = ", b.keys[0]))
+	if err != nil {
+		return err
 	}
-	return best(processor, func() error { return find(nil) })
+	t, err := stoa.Open(b.ctx, at, stoa.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	_, err = count(t.Scan(b.ctx, stoa.ScanSpec{Filter: e}), sums)
+	return err
 }
 
 // timeAsInt64 returns the rows with the microseconds of column time as integers: CarbonData's timestamps are

@@ -71,19 +71,18 @@ public final class Carbon {
 
   static void measure(String folder, int n, String tmp, long key) throws Exception {
     String dir = folder + "/carbon", to = tmp + "/carbon";
-    Rows.put("scan vector", Rows.best(() -> scan(dir, false, null, null)), read(dir, false, null));
-    Rows.put("scan row", Rows.best(() -> scan(dir, true, null, null)), read(dir, true, null));
-    Rows.put("key", Rows.best(() -> scan(dir, false, key, null)), read(dir, false, key));
-    Rows.put("stoa's", 0, read(tmp + "/stoa", false, null));
+    Rows.offer("scan vector", () -> scan(dir, false, null, null), () -> read(dir, false, null));
+    Rows.offer("scan row", () -> scan(dir, true, null, null), () -> read(dir, true, null));
+    Rows.offer("key", () -> scan(dir, false, key, null), () -> read(dir, false, key));
+    Rows.offer("stoa's", null, () -> read(tmp + "/stoa", false, null));
     String[][] rows = new String[n][];
     for (int i = 0; i < n; i++) rows[i] = row(i);
-    double seconds = Rows.best(() -> {
+    Rows.offer("write", () -> {
       remove(new File(to));
       CarbonWriter w = writer(to);
       for (String[] r : rows) w.write(r);
       w.close();
-    });
-    Rows.put("write", seconds, read(to, false, null));
+    }, () -> read(to, false, null));
   }
 
   public static void main(String[] a) throws Exception {
@@ -96,7 +95,7 @@ public final class Carbon {
       prepare(folder, n);
     } else {
       measure(folder, n, a[3], Long.parseLong(a[4]));
-      Rows.print(out);
+      Rows.serve(out);
     }
     out.flush();
     Runtime.getRuntime().halt(0);

@@ -70,33 +70,39 @@ final class Rows {
 
   interface Work { void run() throws Exception; }
 
-  private static final Map<String, String> out = new LinkedHashMap<>();
+  private static final Map<String, Work> runs = new LinkedHashMap<>();
+  private static final StringBuilder told = new StringBuilder();
 
-  /** Processor time of the whole process, in seconds: the best of five after one that does not count. */
-  static double best(Work w) throws Exception {
+  /** Processor time of the whole process, in seconds. */
+  static double seconds(Work w) throws Exception {
     var os = (com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory.getOperatingSystemMXBean();
-    double least = 1e9;
-    for (int i = 0; i <= 5; i++) {
-      System.gc();
-      long c = os.getProcessCpuTime();
-      w.run();
-      double took = (os.getProcessCpuTime() - c) / 1e9;
-      if (i > 0) least = Math.min(least, took);
-    }
-    return least;
+    System.gc();
+    long c = os.getProcessCpuTime();
+    w.run();
+    return (os.getProcessCpuTime() - c) / 1e9;
   }
 
-  /** put keeps a measurement for print; main.go has the same names. */
-  static void put(String name, double seconds, Sum[] sums) {
+  interface Sums { Sum[] get() throws Exception; }
+
+  /** Offers a measurement, with the checksums of what is read or was written; runs it once, which does not count. */
+  static void offer(String name, Work w, Sums read) throws Exception {
+    if (w != null) w.run();
+    runs.put(name, w);
+    Sum[] sums = read.get();
     StringBuilder s = new StringBuilder();
     for (int c = 0; c < sums.length; c++)
       s.append(String.format("%s\"%s\":{\"Rows\":%d,\"Nulls\":%d,\"Total\":%s}", c == 0 ? "" : ",", NAMES[c], sums[c].rows, sums[c].nulls, Long.toUnsignedString(sums[c].total)));
-    out.put(name, String.format("{\"Seconds\":%.6f,\"Sums\":{%s}}", seconds, s));
+    told.append(told.length() == 0 ? "" : ",").append(String.format("\"%s\":{\"Sums\":{%s}}", name, s));
   }
 
-  static void print(java.io.PrintStream to) {
-    StringBuilder s = new StringBuilder();
-    out.forEach((k, v) -> s.append(s.length() == 0 ? "{" : ",\n").append("\"" + k + "\":" + v));
-    to.println(s + "}");
+  /** Prints what is offered, and then the seconds of each run whose name comes on standard input, a JSON string a line. */
+  static void serve(java.io.PrintStream to) throws Exception {
+    to.println("{" + told + "}");
+    to.flush();
+    var in = new java.io.BufferedReader(new java.io.InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String l = in.readLine(); l != null; l = in.readLine()) {
+      to.println(seconds(runs.get(l.substring(1, l.length() - 1))));
+      to.flush();
+    }
   }
 }

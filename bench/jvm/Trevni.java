@@ -108,25 +108,24 @@ public final class Trevni {
   }
 
   static void measure(String folder, int n, String tmp) throws Exception {
-    ColumnMetaData[] like = null;
     for (String codec : CODECS) {
       File f = new File(folder, "trevni-" + codec + ".trv");
-      try (ColumnFileReader in = new ColumnFileReader(f)) { like = in.getColumnMetaData(); }
-      Rows.put("scan columns " + codec, Rows.best(() -> columns(f, n, null)), read(f, n, false));
-      Rows.put("scan records " + codec, Rows.best(() -> records(f, n, null)), read(f, n, true));
-      Rows.put("stoa's " + codec, 0, read(new File(tmp, "stoa-" + codec + ".trv"), n, true));
+      Rows.offer("scan columns " + codec, () -> columns(f, n, null), () -> read(f, n, false));
+      Rows.offer("scan records " + codec, () -> records(f, n, null), () -> read(f, n, true));
+      Rows.offer("stoa's " + codec, null, () -> read(new File(tmp, "stoa-" + codec + ".trv"), n, true));
     }
+    ColumnMetaData[] cols;
+    try (ColumnFileReader in = new ColumnFileReader(new File(folder, "trevni-null.trv"))) { cols = in.getColumnMetaData(); }
     List<Object[]> rows = new ArrayList<>(n);
-    for (int i = 0; i < n; i++) rows.add(row(i));
-    ColumnMetaData[] cols = like;
+    List<GenericRecord> records = new ArrayList<>(n);
+    for (int i = 0; i < n; i++) {
+      rows.add(row(i));
+      records.add(record(rows.get(i)));
+    }
     File to = new File(tmp, "avro.trv");
     for (String codec : CODECS) {
-      Rows.put("write columns " + codec, Rows.best(() -> write(rows, cols, codec, to)), read(to, n, false));
-    }
-    List<GenericRecord> records = new ArrayList<>(n);
-    for (int i = 0; i < n; i++) records.add(record(rows.set(i, null)));
-    for (String codec : CODECS) {
-      Rows.put("write records " + codec, Rows.best(() -> write(records, codec, to)), read(to, n, true));
+      Rows.offer("write columns " + codec, () -> write(rows, cols, codec, to), () -> read(to, n, false));
+      Rows.offer("write records " + codec, () -> write(records, codec, to), () -> read(to, n, true));
     }
   }
 
@@ -137,6 +136,6 @@ public final class Trevni {
       return;
     }
     measure(a[1], n, a[3]);
-    Rows.print(System.out);
+    Rows.serve(System.out);
   }
 }

@@ -1,9 +1,10 @@
-// Command lookup measures how parquet-go finds rows by key. lookup FILE KEYS prints, as JSON, the CPU seconds per
-// look-up, for the best of five passes over all keys and for the first pass, and the checksums of all columns of
-// these rows, as in ../sum.go.
+// Command lookup measures how parquet-go finds rows by key. lookup FILE KEYS prints, as JSON, what it measures, with
+// the checksums of all columns of these rows, as in ../sum.go. Then it reads names from standard input, a JSON string a
+// line, and prints the CPU seconds per look-up of one pass over all keys: "lookup" in a file that has been searched
+// before, "lookup, the first time" in one that was just opened.
 //
 // The key is the first column, in ascending order. For each key the column index yields the page, the page the row,
-// and the row is read with all columns. The file is opened once.
+// and the row is read with all columns.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"log"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,46 +39,17 @@ type group struct {
 }
 
 func run(file, keys string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	pf, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		return err
-	}
-	groups, err := openGroups(pf)
-	if err != nil {
-		return err
-	}
 	text, err := os.ReadFile(keys)
 	if err != nil {
 		return err
 	}
 	lines := strings.Fields(string(text))
-	all := func(see func(parquet.Row)) error {
-		for _, l := range lines {
-			k, err := strconv.ParseInt(l, 10, 64)
-			if err != nil {
-				return err
-			}
-			if err := find(groups, k, see); err != nil {
-				return fmt.Errorf("key %d: %v", k, err)
-			}
-		}
-		return nil
-	}
-	best, first, err := timed(len(lines), func() error { return all(nil) })
+	pf, groups, err := open(file)
 	if err != nil {
 		return err
 	}
 	sums := make([]sum, len(pf.Schema().Columns()))
-	if err := all(func(row parquet.Row) {
+	if err := pass(groups, lines, func(row parquet.Row) {
 		for _, v := range row {
 			sums[v.Column()].add(v)
 		}
@@ -87,7 +60,59 @@ func run(file, keys string) error {
 	for i, path := range pf.Schema().Columns() {
 		byName[path[0]] = sums[i]
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"Seconds": best, "First": first, "Sums": byName})
+	of := map[string]any{"Sums": byName}
+	offers := map[string]any{"lookup": of, "lookup, the first time": of}
+	if err := json.NewEncoder(os.Stdout).Encode(offers); err != nil {
+		return err
+	}
+	var name string
+	for in := json.NewDecoder(os.Stdin); in.Decode(&name) == nil; {
+		used := groups
+		if name != "lookup" {
+			if _, used, err = open(file); err != nil {
+				return err
+			}
+		}
+		runtime.GC()
+		begin := processor()
+		if err := pass(used, lines, nil); err != nil {
+			return err
+		}
+		fmt.Println((processor() - begin).Seconds() / float64(len(lines)))
+	}
+	return nil
+}
+
+// open opens a file, for as long as the program runs.
+func open(file string) (*parquet.File, []group, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	pf, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	groups, err := openGroups(pf)
+	return pf, groups, err
+}
+
+// pass finds the rows of all keys.
+func pass(groups []group, keys []string, see func(parquet.Row)) error {
+	for _, l := range keys {
+		k, err := strconv.ParseInt(l, 10, 64)
+		if err != nil {
+			return err
+		}
+		if err := find(groups, k, see); err != nil {
+			return fmt.Errorf("key %d: %v", k, err)
+		}
+	}
+	return nil
 }
 
 // openGroups opens the row groups of a file, and the indexes of their first columns.
@@ -104,22 +129,6 @@ func openGroups(pf *parquet.File) (groups []group, err error) {
 		groups = append(groups, x)
 	}
 	return groups, nil
-}
-
-// timed runs do five times, which looks up n keys each time: CPU seconds per key, for the best and the first pass.
-func timed(n int, do func() error) (best, first float64, err error) {
-	for i := range 5 {
-		begin := processor()
-		if err := do(); err != nil {
-			return 0, 0, err
-		}
-		took := (processor() - begin).Seconds() / float64(n)
-		if i == 0 {
-			best, first = took, took
-		}
-		best = min(best, took)
-	}
-	return best, first, nil
 }
 
 // sum is the checksum of ../sum.go.
