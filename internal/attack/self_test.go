@@ -509,3 +509,38 @@ func TestDeletions(t *testing.T) {
 		t.Errorf("with harmed data: %d rows", c.deletions())
 	}
 }
+
+// TestMetadataDecideOneColumn: in RedFile without checksums, changed metadata of a column chunk excuse other values of
+// one column, and of no second one; with checksums, and in other formats, they excuse nothing.
+func TestMetadataDecideOneColumn(t *testing.T) {
+	for _, x := range []struct {
+		name, node string
+		checked    bool
+		want       bool
+	}{
+		{"redfile/real", "column_metadata", false, true},
+		{"redfile/real", "column_metadata", true, false},
+		{"redfile/real", "file_metadata", false, false},
+		{"trevni/real", "column_metadata", false, false},
+	} {
+		if got := (&fixture{name: x.name, checked: x.checked}).decides(x.node); got != x.want {
+			t.Errorf("%s %s: %v", x.name, x.node, got)
+		}
+	}
+	ref := []string{`{"i":1,"l":7}`, `{"i":2,"l":8}`}
+	f := &fixture{name: "redfile/x", ref: ref, pages: []page{{"f", 100, 120, 2}}}
+	for _, x := range []struct {
+		touched touch
+		out     []string
+		finds   int
+	}{
+		{touch{"f", 102, 103}, []string{`{"i":1.5,"l":7}`, `{"i":2.5,"l":8}`}, 0},
+		{touch{"f", 102, 103}, []string{`{"i":1.5,"l":9}`, `{"i":2.5,"l":8}`}, 1},
+		{touch{"f", 120, 121}, []string{`{"i":1.5,"l":7}`, `{"i":2,"l":8}`}, 1},
+	} {
+		c := &trial{f: f, touched: []touch{x.touched}}
+		if c.whole("cat", x.out); len(c.finds) != x.finds {
+			t.Errorf("%v: %v", x.out, c.finds)
+		}
+	}
+}
