@@ -35,3 +35,12 @@ pq.write_metadata(t.schema, "summary.pyarrow/_metadata", metadata_collector=said
 pq.write_metadata(t.schema, "summary.pyarrow/_common_metadata")
 fastparquet.write("summary.fastparquet", pd.DataFrame({"a": range(6), "s": list("abcdef")}), file_scheme="hive", row_group_offsets=[0, 3])
 print("duckdb", duckdb.__version__, "polars", pl.__version__, "pyarrow", pa.__version__, "fastparquet", fastparquet.__version__)
+
+# Five row groups without checksums. In each, a, b and c have the same values in another order, and pages of one size.
+n = range(500)
+pq.write_table(pa.table({"id": pa.array(n, pa.int64()), "a": pa.array((i * 37 % 100 for i in n), pa.int64()),
+                         "b": pa.array((i * 41 % 100 for i in n), pa.int64()), "s": [f"s{i * 13 % 1000}" for i in n],
+                         "c": pa.array((i * 73 % 100 for i in n), pa.int64()), "few": ["xyz"[i % 3] for i in n],
+                         "l": [[i] * (i % 4) for i in n], "d": [None if i % 5 == 0 else i / 7 for i in n]}),
+               "moved.parquet", row_group_size=100, use_dictionary=["few"],
+               compression={c: "none" if c in "abc" else "snappy" for c in ["id", "a", "b", "s", "c", "few", "l.list.element", "d"]})

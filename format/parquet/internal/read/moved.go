@@ -27,7 +27,7 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 	if t.cipher() != nil || r.NoVerify || r.Lost != nil || r.EncryptedFooter {
 		return nil
 	}
-	gap := r.gapBeforeFooter()
+	gap := r.GapBeforeFooter()
 	if gap == 0 && (!t.unchecked || !t.isLast()) {
 		return nil // without checksums, the header of the next chunk protects it
 	}
@@ -39,7 +39,7 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 		return nil
 	}
 	if bad == 0 {
-		if proven, err := r.provenBefore(ctx); err != nil || t.at.End() <= proven {
+		if proven, err := r.ProvenBefore(ctx); err != nil || t.at.End() <= proven {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 		"index is where the footer says", gap)
 }
 
-// gapBeforeFooter is unclaimedBeforeFooter, computed once: it looks at every chunk, and is asked of each.
-func (r *Reader) gapBeforeFooter() int64 {
+// GapBeforeFooter is unclaimedBeforeFooter, computed once: it looks at every chunk, and is asked of each.
+func (r *Reader) GapBeforeFooter() int64 {
 	r.proving.Lock()
 	defer r.proving.Unlock()
 	if r.gap == nil {
@@ -75,13 +75,22 @@ const smallestPage = 12
 type wholeChunks struct {
 	torn int64 // where the first one begins that is not; math.MaxInt64: all are
 	last int64 // where the one before it begins
-	more bool  // behind the last chunk is a page, so that it ends where the footer says
+	more bool  // behind the last chunk is a page, which may be that chunk's own: others may have been inserted
 }
 
 // all reports whether all chunks are whole, so that what belongs to nothing lies behind them. Without checksums, it may
-// as well lie within the last page of the last chunk, if no header follows it.
+// as well lie within the last page of the last chunk. Where two chunks claim a place, the page behind is another one's.
 func (w *wholeChunks) all(t *pageTable) bool {
-	return w.torn == math.MaxInt64 && (w.more || !t.unchecked || t.at.Off != w.last)
+	if w.more {
+		return w.torn == math.MaxInt64 && len(t.r.Claimed) > 0
+	}
+	return w.torn == math.MaxInt64 && (!t.unchecked || t.at.Off != w.last)
+}
+
+// PagesFollow reports whether a page follows the last chunk although all chunks consist of pages.
+func (r *Reader) PagesFollow(ctx context.Context) (bool, error) {
+	w, err := r.wholeChunks(ctx)
+	return err == nil && w.more, err
 }
 
 // have reports whether the pages of a chunk are in their places and whole. Without checksums, the header of the next
@@ -104,9 +113,9 @@ func (r *Reader) wholeChunks(ctx context.Context) (*wholeChunks, error) {
 	return r.whole, nil
 }
 
-// provenBefore returns the offset of the last copy of a chunk's metadata that is where the footer says: nothing before
+// ProvenBefore returns the offset of the last copy of a chunk's metadata that is where the footer says: nothing before
 // it has moved. It is -1 if there is none.
-func (r *Reader) provenBefore(ctx context.Context) (int64, error) {
+func (r *Reader) ProvenBefore(ctx context.Context) (int64, error) {
 	r.proving.Lock()
 	defer r.proving.Unlock()
 	if r.proven != 0 {
@@ -175,14 +184,23 @@ func (t *pageTable) misplacedIndexes(ctx context.Context) (bad int, found bool, 
 	for g, rg := range t.r.Footer.RowGroups {
 		for k := range rg.Columns {
 			x, err := t.r.OffsetIndex(ctx, g, k)
-			if err := look(x != nil, x != nil && x.Trailing.Len == 0 && len(x.Offsets) > 0, err); err != nil || found {
+			if err := look(x != nil, t.r.IsIndexOf(x, g, k), err); err != nil || found {
 				return bad, found, err
 			}
 		}
 	}
+	if t.r.GapBeforeFooter() != 0 { // it may be another column's, as nothing in it tells
+		return bad, false, nil
+	}
 	c, err := t.r.ColumnIndex(ctx, t.group, t.leaf, len(t.pages))
 	err = look(c != nil, c != nil && c.Trailing.Len == 0, err)
 	return bad, found, err
+}
+
+// IsIndexOf reports whether an offset index, which may be nil, is that of a chunk: many are of the same size.
+func (r *Reader) IsIndexOf(x *meta.OffsetIndex, group, leaf int) bool {
+	return x != nil && x.Trailing.Len == 0 && len(x.Offsets) > 0 &&
+		x.Offsets[0] == r.Footer.RowGroups[group].Columns[leaf].MetaData.DataPageOffset
 }
 
 // findWhole looks for the first chunk that does not consist of pages, whose checksums, if they have any, are right.

@@ -26,8 +26,8 @@ type Reader struct {
 	columns atomic.Pointer[[]format.Column]
 
 	proving sync.Mutex
-	proven  int64        // see provenBefore; 0 if it is not known yet
-	gap     *int64       // see gapBeforeFooter; nil likewise
+	proven  int64        // see ProvenBefore; 0 if it is not known yet
+	gap     *int64       // see GapBeforeFooter; nil likewise
 	whole   *wholeChunks // nil likewise
 }
 

@@ -38,10 +38,18 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 				r.Footer.NumRows += g.NumRows
 			}
 		}
-		return read.NewReader(r, nil), s.findings, nil
+		out := read.NewReader(r, nil)
+		if _, err = s.findMoved(o, out); err != nil {
+			r.Src.Close()
+			return nil, s.findings, err
+		}
+		return out, s.findings, nil
 	}
 	if errors.Is(err, fault.Corrupt) {
 		s.Blame("parquet.footer", err, -1, -1)
+		if out, err := s.shortened(o); out != nil || err != nil {
+			return out, s.findings, err
+		}
 		if err = s.run(o, err); err == nil {
 			s.countByColumns()
 		}
@@ -54,6 +62,25 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 		return nil, s.findings, err
 	}
 	return read.NewReader(r, s.lost), s.findings, nil
+}
+
+// shortened opens a file from which so much was removed that the footer has chunks behind its end; nil if it is none.
+func (s *recoverer) shortened(o format.OpenOptions) (*read.Reader, error) {
+	r := s.r
+	r.Short = true
+	if r.Start(s.ctx) == nil && r.CheckRows() == nil {
+		out := read.NewReader(r, nil)
+		found, err := s.findMoved(o, out)
+		if found && err == nil {
+			return out, nil
+		}
+		if err != nil {
+			r.Src.Close()
+			return nil, err
+		}
+	}
+	r.Short = false
+	return nil, nil
 }
 
 // recoverer recovers the remainder of a file without a footer.

@@ -16,17 +16,22 @@ func CheckField(ctx context.Context, r *read.Reader, group, field int, values bo
 		found = append(found, f)
 		return false
 	})
-	v.r, v.badPages = r, map[fault.Span]bool{}
-	v.base.Column = r.Shown.Field(field).Name
-	var pages []chunkWalk
-	for _, leaf := range r.FieldLeaves[field] {
-		if err := r.Readable(group, leaf); err != nil {
+	v.r = r
+	v.field(group, field, values)
+	return found
+}
+
+// field is CheckField. It returns what was found of the leaves' chunks, unless they cannot be read.
+func (v *verifier) field(group, field int, values bool) (pages []chunkWalk) {
+	v.badPages, v.base.Column = map[fault.Span]bool{}, v.r.Shown.Field(field).Name
+	for _, leaf := range v.r.FieldLeaves[field] {
+		if err := v.r.Readable(group, leaf); err != nil {
 			v.find("parquet.column", err)
-			return found
+			return nil
 		}
 		w := v.chunk(group, leaf)
 		if v.Stopped() {
-			return found
+			return nil
 		}
 		for _, p := range w.data {
 			values = values || !p.HasCRC || p.Kind == meta.DataPageV2 || !usual(&p)
@@ -35,19 +40,19 @@ func CheckField(ctx context.Context, r *read.Reader, group, field int, values bo
 		pages = append(pages, w)
 	}
 	if !values {
-		return found
+		return pages
 	}
 	v.values(group, field, pages)
-	for i, leaf := range r.FieldLeaves[field] {
+	for i, leaf := range v.r.FieldLeaves[field] {
 		for _, look := range []func(){func() { v.bloom(group, leaf) }, func() { v.dictionary(&pages[i]) },
 			func() { v.levels(&pages[i]) }} {
 			if v.Stopped() {
-				return found
+				return pages
 			}
 			look()
 		}
 	}
-	return found
+	return pages
 }
 
 // CheckOrder returns the first row of a row group that is out of order by the sorting columns.

@@ -96,8 +96,8 @@ func (v *verifier) claimsFrom(l order.LeafField, c claim, s *meta.Stats) (out []
 		if first.outside = outside(l, low, high); v.r.Footer.Schema.Column(l.Column).PhysicalType() == meta.TypeBytes {
 			first.low, first.high = s.Min, s.Max
 		}
-		first.exact = append(exactBounds("min_value", low, s.MinExact && !floating(l.Typ)),
-			exactBounds("max_value", high, s.MaxExact && !floating(l.Typ))...)
+		first.exact = append(exactBounds("min_value", low, v.proving || s.MinExact && !floating(l.Typ)),
+			exactBounds("max_value", high, v.proving || s.MaxExact && !floating(l.Typ))...)
 	}
 	out = append(out, &first)
 	if s.DeprecatedMin != nil || s.DeprecatedMax != nil {
@@ -398,8 +398,8 @@ func (c *claim) likeRust(repeated bool) bool {
 }
 
 // exactCode returns the code for a bound that is marked as exact but is not a value.
-func (c *claim) exactCode(r *read.Reader) string {
-	if !r.ExactBounds() {
+func (v *verifier) exactCode(c *claim) string {
+	if v.proving || !v.r.ExactBounds() {
 		return knownWrong
 	}
 	return c.code
@@ -430,7 +430,7 @@ func (v *verifier) finish(c *claim) {
 	}
 	for _, x := range c.exact {
 		if !x.found && !c.reported {
-			v.find(c.exactCode(v.r), fault.Corruptf(c.at, c.path+"."+x.name,
+			v.find(v.exactCode(c), fault.Corruptf(c.at, c.path+"."+x.name,
 				"marked as exact, but no row has this value: %s (%s)", x.test, where))
 		}
 	}

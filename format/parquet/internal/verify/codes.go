@@ -52,7 +52,8 @@ var Codes = check.Codes{
 		"writes them for Kudu's restore job, and records which one: the one before or after it is missing, or it " +
 		"has the name of another. Rows are missing, or occur twice."},
 	{Code: "parquet.recovered", Severity: region.Note,
-		Help: "Recover rebuilt row groups without the footer at the end of the file."},
+		Help: "Recover rebuilt row groups without the footer at the end of the file, or found where column chunks " +
+			"are after bytes were inserted or removed before the footer."},
 	{Code: "parquet.rows", Severity: region.Error,
 		Help: "The footer's number of rows is not the sum over its row groups."},
 	{Code: "parquet.rows.lost", Severity: region.Error, Help: "Recover found pages that do not make a complete " +

@@ -18,6 +18,7 @@ type verifier struct {
 	ctx      context.Context
 	r        *read.Reader
 	noSums   bool
+	proving  bool // all bounds in the footer are to be values, see Prove
 	depth    format.Depth
 	base     region.Finding // fields common to all findings at the current place
 	buf      []byte
