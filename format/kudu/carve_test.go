@@ -57,6 +57,38 @@ func TestCarvedBlocks(t *testing.T) {
 	}
 }
 
+// TestVerifyOfCarvedBlocks: the blocks that no superblock names belong to no table, so verifying them reports nothing
+// about tables that are here.
+func TestVerifyOfCarvedBlocks(t *testing.T) {
+	files := load(t, "testdata/log")
+	_, tablets := layout(t, store.NewMemory(files))
+	here := map[string]bool{}
+	for _, tb := range tablets {
+		if here[tb.ID] = tb.Table == "ranges"; !here[tb.ID] {
+			delete(files, tb.Object)
+		}
+	}
+	about := func(opts map[string]string) (tables, blocks int) {
+		for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(files)},
+			format.OpenOptions{Opts: opts}) {
+			if x.Table == "ranges" || here[x.Part] || x.Code == "kudu.tablet.missing" {
+				tables++
+			}
+			if x.Code == "kudu.block.unnamed" {
+				blocks++
+			}
+		}
+		return tables, blocks
+	}
+	tables, blocks := about(nil)
+	if tables == 0 || blocks == 0 {
+		t.Fatalf("verify reports %d findings about the table, and %d blocks", tables, blocks)
+	}
+	if more, same := about(map[string]string{"schema": "schema.json"}); more != 0 || same != blocks {
+		t.Errorf("with a schema: got %d findings about the table and %d blocks, want 0 and %d", more, same, blocks)
+	}
+}
+
 // Carved blocks cannot be selected by a table's name or read as they were at a moment, and if several tablets are lost,
 // that is an error finding.
 func TestCarveIsNoTable(t *testing.T) {

@@ -147,8 +147,9 @@ func (v *verifier) all(tg format.Target) error {
 	v.reported = map[region.Finding]bool{}
 	for _, x := range s.Findings {
 		v.reported[x] = true
-		x.Table = name[x.Part]
-		v.Emit(x)
+		if x.Table = name[x.Part]; x.Table == "" || ro.Schema == "" {
+			v.Emit(x)
+		}
 	}
 	if tg.Table != "" {
 		one, err := s.Pick(v.ctx, tg, ro.Tablet)
@@ -161,7 +162,7 @@ func (v *verifier) all(tg format.Target) error {
 		}
 	} else if at != "" && len(tables) > 1 { // a moment means something different for each; see TestVerifyMoment
 		return fault.Invalidf("%s holds %d tables: name the one to verify as it was at %s", tg.Name, len(tables), at)
-	} else if err := v.unnamed(s, ro.Blocks); err != nil {
+	} else if err := v.unnamed(s, ro.Blocks); err != nil || ro.Schema != "" { // that table is of unnamed blocks only
 		return err
 	}
 	if tables = only(tables, ro.Tablet); len(tables) == 0 && ro.Tablet != "" {
