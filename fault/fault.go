@@ -9,6 +9,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -179,4 +180,16 @@ func JoinPath(a, b string) string {
 		return a + b
 	}
 	return a + "/" + b
+}
+
+// Count returns a number and its noun, for messages.
+func Count[N int | int32 | int64 | uint32 | uint64](n N, noun string) string {
+	return count(int64(n), noun)
+}
+
+func count(n int64, noun string) string {
+	if noun = strconv.FormatInt(n, 10) + " " + noun; n != 1 {
+		noun += "s"
+	}
+	return noun
 }

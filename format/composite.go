@@ -66,5 +66,6 @@ func uncheckedMembers(ctx context.Context, open func(context.Context, Target, Op
 	if bare < 2 {
 		return first, nil
 	}
-	return fmt.Sprintf("%s; and likewise in %d of the other %d files", first, bare-1, len(members)-1), nil
+	return fmt.Sprintf("%s; and likewise in %d of the other %s", first, bare-1, fault.Count(len(members)-1, "file")),
+		nil
 }

@@ -16,5 +16,5 @@ func Several(place string, tables []string) error {
 	if len(tables) > severalShown {
 		names += ", … (stoa ls lists them)"
 	}
-	return fault.Invalidf("%s holds %d tables; name one: %s", place, len(tables), names)
+	return fault.Invalidf("%s holds %s; name one: %s", place, fault.Count(len(tables), "table"), names)
 }

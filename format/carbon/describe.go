@@ -193,8 +193,8 @@ func (d *describer) dataFile(name string) error {
 	if f.At.Object == "" {
 		return err
 	}
-	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.Version, f.Footer.Rows,
-		len(f.Footer.Blocklet), len(f.Columns))
+	value := fmt.Sprintf("CarbonData V%d, %s, %s, %s", f.Version, fault.Count(f.Footer.Rows, "row"),
+		fault.Count(len(f.Footer.Blocklet), "blocklet"), fault.Count(len(f.Columns), "column"))
 	if err != nil {
 		value = "damaged"
 	}
@@ -236,7 +236,7 @@ type piece struct {
 func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	b := &f.Footer.Blocklet[g]
 	name := fmt.Sprintf("blocklet[%d]", g)
-	value := fmt.Sprintf("%d rows", b.Rows)
+	value := fault.Count(b.Rows, "row")
 	if f.Version == 3 && len(b.Offsets) > 0 {
 		from, to := b.Offsets[0], max(b.MeasuresEnd, b.DimensionsEnd)
 		d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.At.Sub(from, to-from),
@@ -306,7 +306,7 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 	if f.Version == 2 { // the blocklet has no node, because the footer does not record its end
 		depth = 1
 	}
-	d.Node(depth, region.Struct, col.Name, fmt.Sprintf("%s, %d pages", col.Type, len(c.Pages)),
+	d.Node(depth, region.Struct, col.Name, fmt.Sprintf("%s, %s", col.Type, fault.Count(len(c.Pages), "page")),
 		c.At.Sub(0, end-c.At.Off))
 	cur := wire.NewCursor(c.Head, c.At, c.Path).Trace(d.Emit, depth+1)
 	if f.Version == 3 {
@@ -330,7 +330,7 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 func (d *describer) page(c *datafile.ChunkAt, i int, first int64) {
 	p, at := &c.Pages[i], c.PageSpan(i)
 	d.Emit(region.Node{Depth: 3, Kind: region.Struct, Name: layout.ElementName("page", i), At: at, Inner: -1,
-		Value: fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), Codec: fmt.Sprint(p.Codec),
+		Value: fmt.Sprintf("%s, %s, %s", fault.Count(p.Rows, "row"), p.Encoders, p.Codec), Codec: fmt.Sprint(p.Codec),
 		Rows: [2]int64{first, first + int64(p.Rows)}})
 	n := int64(p.DataLen)
 	d.Node(4, region.Data, "data", "", at.Sub(0, n))

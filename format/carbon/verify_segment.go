@@ -281,7 +281,8 @@ func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 			continue
 		}
 		if b.Count() != f.Footer.Blocklet[i].Rows {
-			bad(b, "blocklet %d: expected %d rows by the footer, found %d", i, f.Footer.Blocklet[i].Rows, b.Count())
+			bad(b, "blocklet %d: expected %s by the footer, found %d", i,
+				fault.Count(f.Footer.Blocklet[i].Rows, "row"), b.Count())
 		}
 		if b.Rows != f.Footer.Rows && b.Rows != b.Count() {
 			bad(b, "num_rows: expected %d by the footer, found %d", f.Footer.Rows, b.Rows)
@@ -291,6 +292,7 @@ func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 		}
 	}
 	if rows != f.Footer.Rows && len(known.Blocks) > 0 {
-		bad(&known.Blocks[0], "expected %d rows by the footer, found %d in all entries", f.Footer.Rows, rows)
+		bad(&known.Blocks[0], "expected %s by the footer, found %d in all entries", fault.Count(f.Footer.Rows, "row"),
+			rows)
 	}
 }

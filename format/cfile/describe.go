@@ -86,8 +86,8 @@ func (d *describer) summary(err error) string {
 		return "damaged"
 	}
 	f := &d.f.Footer
-	return fmt.Sprintf("CFile v%d, %s, %s, %s, %d values", d.f.Header.Version, f.Type, f.Encoding, f.Compression,
-		f.NumValues)
+	return fmt.Sprintf("CFile v%d, %s, %s, %s, %s", d.f.Header.Version, f.Type, f.Encoding, f.Compression,
+		fault.Count(f.NumValues, "value"))
 }
 
 // body describes everything between header and footer.
@@ -262,7 +262,8 @@ func describeDir(tg format.Target, o format.OpenOptions, out *describe.Outline) 
 	if err != nil {
 		return err
 	}
-	out.Node(0, region.Data, setFile, fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
+	out.Node(0, region.Data, setFile, fmt.Sprintf("%s, %s", fault.Count(len(set.Columns), "column"),
+		fault.Count(set.Rows, "row")),
 		fault.Span{Object: name, Len: info.Size})
 	for _, c := range set.Columns {
 		name := inDir(tg, c.File)

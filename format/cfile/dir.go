@@ -207,7 +207,7 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 		return nil, fault.Rel(0, 0, "schema", "not one that CFiles can have: %v", err)
 	}
 	if len(all) != len(t.Columns) {
-		return all, fault.Rel(0, 0, "columns", "%d columns, the schema has %d", len(t.Columns), len(all))
+		return all, fault.Rel(0, 0, "columns", "%s, the schema has %d", fault.Count(len(t.Columns), "column"), len(all))
 	}
 	for i, l := range all {
 		if l.Path != t.Columns[i].Path {
@@ -445,6 +445,6 @@ func unevenRows(t *table, set fileSet, f *columnfile.File) error {
 		before := t.files[len(t.files)-2]
 		other, n = before.At.Object, before.Footer.NumValues
 	}
-	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.At.Object,
-		f.Footer.NumValues, other, n)
+	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%s has %s, %s has %d", f.At.Object,
+		fault.Count(f.Footer.NumValues, "row"), other, n)
 }

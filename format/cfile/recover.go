@@ -581,6 +581,6 @@ func (r *recovery) complete() []columnfile.DataBlock {
 	if f.Footer.NumValues < 0 {
 		f.Footer.NumValues = row
 	}
-	r.Rows("cfile.recovered", f.At, [2]int64{0, row}, 0, "%d blocks were found", n)
+	r.Rows("cfile.recovered", f.At, [2]int64{0, row}, 0, "%s found", fault.Count(n, "block"))
 	return out
 }

@@ -452,7 +452,8 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	for i, f := range r.t.files {
 		if n := int64(0); r.lost[i] == nil {
 			if n = f.Footer.NumValues; n > r.t.rows || n < r.t.rows && f.CountKnown() {
-				r.lost[i] = fault.Corruptf(f.FootSpan(), "footer.num_values", "%d rows, the table has %d", n, r.t.rows)
+				r.lost[i] = fault.Corruptf(f.FootSpan(), "footer.num_values", "%s, the table has %d",
+					fault.Count(n, "row"), r.t.rows)
 			} else if n < r.t.rows {
 				r.loseTail(f, n)
 			}

@@ -231,7 +231,7 @@ func (v *verifier) contents() {
 			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.compareIndexes(w, e, &n) })
 			if n < len(v.blocks) && !v.gaps.values {
 				v.Report("cfile.index.disagree", v.f.FootSpan(), "validx",
-					"the value index ends %d blocks before the positional one", len(v.blocks)-n)
+					"the value index ends %s before the positional one", fault.Count(len(v.blocks)-n, "block"))
 			}
 		}
 	}
@@ -569,8 +569,8 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		}
 		if one.f != nil && one.f.Foot != nil && one.f.Footer.NumValues != set.Rows {
 			v.Column = c.Path
-			v.Report("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d",
-				c.File, one.f.Footer.NumValues, setFile, set.Rows)
+			v.Report("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %s, %s says %d",
+				c.File, fault.Count(one.f.Footer.NumValues, "row"), setFile, set.Rows)
 		}
 		other := false
 		if one.f != nil && one.f.Foot != nil && !one.noFooter && err == nil {

@@ -357,8 +357,8 @@ func (v *verifier) compareIndexes(w *columnfile.Walker, e block.IndexEntry, n *i
 		switch {
 		case known && later > i:
 			if !v.gaps.values {
-				v.Report("cfile.index.disagree", w.Place(), w.Path(), "the positional index has %d blocks before "+
-					"this one that the value index lacks", later-i)
+				v.Report("cfile.index.disagree", w.Place(), w.Path(), "the positional index has %s before "+
+					"this one that the value index lacks", fault.Count(later-i, "block"))
 			}
 			i = later
 		case !known && v.gaps.positions: // it may be in the part that could not be read

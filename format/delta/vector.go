@@ -46,8 +46,8 @@ func (op *versionReader) vector(ctx context.Context, v *log.Vector) ([]int64, er
 	var err error
 	if v.Cardinality < 0 || v.Size < 0 || v.Size > maxVector {
 		return nil, fault.Corruptf(at, "deletionVector", "expected at most %d bytes and a number of rows, found %d "+
-			"bytes and %d rows", maxVector,
-			v.Size, v.Cardinality)
+			"bytes and %s", maxVector,
+			v.Size, fault.Count(v.Cardinality, "row"))
 	}
 	switch v.Storage {
 	case "i":

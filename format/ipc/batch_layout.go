@@ -88,8 +88,8 @@ func checkBatch(sc *arrow.Schema, m *message, limit int64) error {
 	}
 	for i, k := range tops {
 		if b.Nodes[k].Rows != b.Rows {
-			return fault.Corruptf(m.at, fmt.Sprintf("message.nodes[%d]", k), "column %q has %d of %d rows",
-				sc.Field(i).Name, b.Nodes[k].Rows, b.Rows)
+			return fault.Corruptf(m.at, fmt.Sprintf("message.nodes[%d]", k), "column %q has %d of %s",
+				sc.Field(i).Name, b.Nodes[k].Rows, fault.Count(b.Rows, "row"))
 		}
 	}
 	if b.Views > 0 || len(b.Buffers) > n.buffers { // the indices of validity buffers are unknown
@@ -116,7 +116,8 @@ func (m *message) noNulls(node, buffer int, limit int64) error {
 		return fault.Locate(err, m.at, false, fmt.Sprintf("message.buffers[%d]", buffer))
 	}
 	if int64(len(bits)) < (x.Rows+7)/8 {
-		return fault.Corruptf(m.at, path, "a validity bitmap of %d bytes for %d values", len(bits), x.Rows)
+		return fault.Corruptf(m.at, path, "a validity bitmap of %d bytes for %s", len(bits),
+			fault.Count(x.Rows, "value"))
 	}
 	if k := x.Rows - int64(bitutil.CountSetBits(bits, 0, int(x.Rows))); k > 0 {
 		return fault.Corruptf(m.at, path, "expected no nulls, the validity bitmap has %d", k)

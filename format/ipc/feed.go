@@ -116,12 +116,12 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	b = d.lib.RecordBatch()
 	for _, c := range cols {
 		if b.Column(c).Len() != int(b.NumRows()) {
-			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %d rows", b.ColumnName(c), b.Column(c).Len(),
-				b.NumRows()))
+			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %s", b.ColumnName(c), b.Column(c).Len(),
+				fault.Count(b.NumRows(), "row")))
 		}
 		if f := b.Schema().Field(c); !f.Nullable && b.Column(c).NullN() > 0 {
-			return nil, d.feed.fault(fmt.Errorf("column %q has %d nulls; by the schema it has none", f.Name,
-				b.Column(c).NullN()))
+			return nil, d.feed.fault(fmt.Errorf("column %q has %s; by the schema it has none", f.Name,
+				fault.Count(b.Column(c).NullN(), "null")))
 		}
 		if err := validate(b.Column(c)); err != nil {
 			return nil, d.feed.fault(fmt.Errorf("column %q: %w", b.ColumnName(c), err))

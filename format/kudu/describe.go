@@ -259,7 +259,7 @@ func (d *describer) sections(f *fs.FS, c *fs.Container) error {
 	if c.Data == "" {
 		return nil
 	}
-	d.object(c.Data, "container", fmt.Sprintf("%d blocks, %d deleted", len(c.Live), len(c.Dead)))
+	d.object(c.Data, "container", fmt.Sprintf("%s, %d deleted", fault.Count(len(c.Live), "block"), len(c.Dead)))
 	for _, s := range all {
 		switch s.Kind {
 		case region.Struct:

@@ -32,7 +32,8 @@ import (
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		tg, err := plain(ctx, tg, o.Opts)
-		v := &verifier{Reporter: check.New(ctx, tg.Name, codes.Codes, yield), ctx: ctx, tree: tg.Tree, o: o}
+		v := &verifier{Reporter: check.New(ctx, tg.Name, codes.Codes, yield), ctx: ctx, tree: tg.Tree, o: o,
+			reported: map[region.Finding]bool{}}
 		if err == nil {
 			err = v.all(tg)
 		}
@@ -144,10 +145,9 @@ func (v *verifier) all(tg format.Target) error {
 			name[tb.ID] = s.NameOf(ts)
 		}
 	}
-	v.reported = map[region.Finding]bool{}
 	for _, x := range s.Findings {
 		v.reported[x] = true
-		if x.Table = name[x.Part]; x.Table == "" || ro.Schema == "" {
+		if x.Table = name[x.Part]; x.Table == "" || ro.Schema == "" { // else it is about blocks of no table
 			v.Emit(x)
 		}
 	}
@@ -254,8 +254,8 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 					what, x.Err)
 				continue
 			}
-			v.Report("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind,
-				meta.TypeName(x.Typ), x.Rows)
+			v.Report("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %s", what, x.Kind,
+				meta.TypeName(x.Typ), fault.Count(x.Rows, "value"))
 		}
 		for _, x := range cluster.Nested(v.ctx, f) {
 			v.Emit(x)
@@ -277,7 +277,7 @@ func (v *verifier) missing(s *cluster.Servers, ts []*table.Tablet) {
 			s.NameOf(ts), g)
 	}
 	if more > 0 {
-		v.Report("kudu.tablet.missing", at, "", "table %s: %d more tablets are not here", s.NameOf(ts), more)
+		v.Report("kudu.tablet.missing", at, "", "%s: not here: %s", s.NameOf(ts), fault.Count(more, "more tablet"))
 	}
 }
 

@@ -219,7 +219,7 @@ func boundsOf(r kudu.RangeMeta, names []string, columns []column) (b bounds, err
 				k = slices.IndexFunc(columns, func(c column) bool { return c.Name == names[i] })
 			}
 			if k < 0 {
-				return nil, fault.Invalidf("a partition bound has %d values for columns %s", len(texts),
+				return nil, fault.Invalidf("a partition bound has %s for columns %s", fault.Count(len(texts), "value"),
 					strings.Join(names, ", "))
 			}
 			v, err := columns[k].value(text)

@@ -171,7 +171,7 @@ func (d *describer) chunk(x extent) {
 	}
 	group := d.rowsOf(x.group)
 	whole := region.Node{Kind: region.Struct, Name: layout.ChunkPath(x.group, x.col), At: f.At.Sub(x.from, size),
-		Value: fmt.Sprintf("%s, %d values", f.Leaves[x.col].Column.Name, x.meta.Values), Inner: -1,
+		Value: fmt.Sprintf("%s, %s", f.Leaves[x.col].Column.Name, fault.Count(x.meta.Values, "value")), Inner: -1,
 		Codec: x.meta.Codec.String(), Rows: group}
 	d.Emit(whole)
 	next := group[0]
@@ -247,7 +247,7 @@ func (d *describer) trace(off, n int64, depth int, name string, parse func(*thri
 func (d *describer) page(x extent, name string, off, head int64, h *layout.PageHeader, rows [2]int64) {
 	value := layout.PageKind(h.Kind)
 	if h.Kind == layout.DataPage {
-		value = fmt.Sprintf("%s, %d values, %s", value, h.Values, h.Encoding)
+		value = fmt.Sprintf("%s, %s, %s", value, fault.Count(h.Values, "value"), h.Encoding)
 	}
 	d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, Rows: rows, Inner: -1,
 		At: d.f.At.Sub(off, head+int64(h.Stored))})
@@ -356,7 +356,8 @@ func (d *describer) structure(end int64) int64 {
 	if !ok || n > end-d.at {
 		return 0
 	}
-	d.node(0, region.Struct, "metadata so far", fmt.Sprintf("%d row groups, %d rows", len(m.Groups), m.Rows), d.at, n)
+	d.node(0, region.Struct, "metadata so far", fmt.Sprintf("%s, %s", fault.Count(len(m.Groups), "row group"),
+		fault.Count(m.Rows, "row")), d.at, n)
 	d.node(1, region.Struct, "file_metadata", "", d.at, n-layout.TailLen)
 	b := make([]byte, n-layout.TailLen)
 	if err := format.ReadFull(d.Ctx, f.Src, f.At.Sub(d.at, n-layout.TailLen), "file_metadata", b); err == nil {

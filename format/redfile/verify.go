@@ -265,7 +265,8 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 		if err == io.EOF {
 			if index != nil && i != len(index) {
 				v.Report("redfile.index.damaged", t.File.ChunkSpan(t.Group, t.Col),
-					layout.ChunkPath(t.Group, t.Col)+".index_page", "%d pages, the chunk has %d", len(index), i)
+					layout.ChunkPath(t.Group, t.Col)+".index_page", "%s, the chunk has %d",
+					fault.Count(len(index), "page"), i)
 			}
 			c.n.whole = true
 			return c.n.rows, c.n.ok() && !c.uncounted

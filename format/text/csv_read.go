@@ -89,12 +89,13 @@ func (c *csvOptions) begin(ctx context.Context, r *reader) error {
 		if err := r.limits.Afford(r.schema, in.span(0, in.offset()), "schema"); err != nil {
 			return err
 		}
-		how = fmt.Sprintf("inferred from %d rows", n)
+		how = fmt.Sprintf("inferred from %s", fault.Count(n, "row"))
 	case c.header && names != nil && !c.placed && !sameNames(names, c.schema):
 		return fault.Invalidf("%s: the header has the columns %s, the schema has %s", r.target.Name,
 			strings.Join(names, ", "), types(c.schema))
 	case names != nil && len(names) != c.schema.NumFields():
-		return fault.Invalidf("%s: %d columns, the schema has %d", r.target.Name, len(names), c.schema.NumFields())
+		return fault.Invalidf("%s: %s, the schema has %d", r.target.Name, fault.Count(len(names), "column"),
+			c.schema.NumFields())
 	default:
 		r.schema = c.schema
 	}
@@ -275,8 +276,8 @@ func (r *csvRows) next() error {
 
 func (r *csvRows) row(to []csvColumn) error {
 	if len(r.fields) != len(to) {
-		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns",
-			len(r.fields), len(to))
+		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %s",
+			len(r.fields), fault.Count(len(to), "column"))
 		e.Cause = &rowError{err: errFields}
 		return e
 	}

@@ -67,7 +67,7 @@ func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
 		if err := r.limits.Afford(r.schema, in.span(0, in.offset()), "schema"); err != nil {
 			return err
 		}
-		how = fmt.Sprintf("inferred from %d rows", n)
+		how = fmt.Sprintf("inferred from %s", fault.Count(n, "row"))
 	}
 	r.meta = []format.KeyValue{{Key: "schema", Value: how}, {Key: "compressed", Value: fmt.Sprint(in.gzip)}}
 	return nil

@@ -55,7 +55,8 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	}
 	if value = "damaged"; err == nil {
 		h := &f.Header
-		value = fmt.Sprintf("dialect %s, version %d, %d rows, %d columns", h.Dialect, h.Version, h.Rows, len(h.Columns))
+		value = fmt.Sprintf("dialect %s, version %d, %s, %s", h.Dialect, h.Version, fault.Count(h.Rows, "row"),
+			fault.Count(len(h.Columns), "column"))
 	}
 	d.Emit(region.Node{Kind: region.Struct, Name: name, Value: value, At: at, Inner: -1})
 	for _, n := range head {
@@ -98,7 +99,8 @@ func (d *describer) column(i int) error {
 	at := cb.Desc
 	at.Len = min(cb.End, d.f.At.Len) - (at.Off - d.f.At.Off)
 	d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name,
-		Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.Rows, len(cb.Blocks)), At: at,
+		Value: fmt.Sprintf("%q, %s, %s, %s", col.Name, col.Type, fault.Count(cb.Rows, "row"),
+			fault.Count(len(cb.Blocks), "block")), At: at,
 		Inner: -1, Codec: cmp.Or(col.Codec, "null")})
 	d.Node(2, region.Struct, "descriptors", "", cb.Desc)
 	if err := d.descriptors(cb, col, name); err != nil {
@@ -136,7 +138,7 @@ func (d *describer) block(i int, b *container.Block, k int) error {
 		return nil
 	}
 	name := "block[" + strconv.Itoa(k) + "]"
-	value := fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.Row, b.Rows, b.Raw)
+	value := fmt.Sprintf("from row %d, %s, %d raw bytes", b.Row, fault.Count(b.Rows, "row"), b.Raw)
 	if col.MaxRep > 0 {
 		value = fmt.Sprintf("from entry %d, %d entries, %d raw bytes", b.Row, b.Rows, b.Raw)
 	}

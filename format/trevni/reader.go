@@ -123,7 +123,8 @@ func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 		return nil, err
 	}
 	if cb.Rows != h.Rows { // a descriptor is wrong, so the rows cannot be located
-		return nil, fault.Corruptf(cb.Desc, f.t.File.PathOf(i), "the blocks have %d rows, the header says %d", cb.Rows,
+		return nil, fault.Corruptf(cb.Desc, f.t.File.PathOf(i), "the blocks have %s, the header says %d",
+			fault.Count(cb.Rows, "row"),
 			h.Rows)
 	}
 	return &ColumnReader{f: f.t.File, p: f.t.Plan.Phys[k], cb: cb, sorted: f.t.IsSorted(i)}, nil
@@ -148,7 +149,7 @@ func (c *ColumnReader) Blocks() []BlockInfo {
 // SeekRow goes to a row; the number after the last is allowed. Nothing is read.
 func (c *ColumnReader) SeekRow(row int64) error {
 	if row < 0 || row > c.cb.Rows {
-		return fault.Invalidf("row %d: the column has %d rows", row, c.cb.Rows)
+		return fault.Invalidf("row %d: the column has %s", row, fault.Count(c.cb.Rows, "row"))
 	}
 	c.row = row
 	return nil

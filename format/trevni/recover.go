@@ -417,7 +417,7 @@ func (r *recoverer) recount() {
 				cb.Blocks[k].Row = cb.Rows
 				cb.Rows += cb.Blocks[k].Rows
 			}
-			r.of(ph.Name).Report("trevni.recovered", b.Desc, "", "block[%d] has %d rows", bad[0], rest)
+			r.of(ph.Name).Report("trevni.recovered", b.Desc, "", "block[%d] has %s", bad[0], fault.Count(rest, "row"))
 		}
 	}
 }
@@ -474,11 +474,11 @@ func (r *recoverer) rows() error {
 	}
 	if f.Header.Rows = rows; rows < r.stated && (!agreed || rows == 0) {
 		r.Rows("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.stated}, r.stated-rows,
-			"the header has %d rows, the columns at most %d: the others are lost", r.stated, rows)
+			"the header has %s, the columns at most %d: the others are lost", fault.Count(r.stated, "row"), rows)
 		return nil
 	}
 	r.Report("trevni.recovered", f.At.Sub(4, 8), "",
-		"no column has the %d rows of the header; the maximum is %d", r.stated, rows)
+		"no column has the %s of the header; the maximum is %d", fault.Count(r.stated, "row"), rows)
 	r.stated = rows
 	return nil
 }

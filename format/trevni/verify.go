@@ -147,14 +147,14 @@ func (v *verifier) descriptors(i int) {
 		if cb.Rows > to {
 			from = 0
 		}
-		v.Blame("trevni.column.rows", fault.Corruptf(cb.Desc, path, "the blocks have %d rows, the header says %d",
-			cb.Rows, v.f.Header.Rows), from, to)
+		v.Blame("trevni.column.rows", fault.Corruptf(cb.Desc, path, "the blocks have %s, the header says %d",
+			fault.Count(cb.Rows, "row"), v.f.Header.Rows), from, to)
 	}
 	if col.MaxRep > 0 && cb.Rows < v.f.Header.Rows {
 		v.Blame("trevni.column.rows", page.FewEntries(v.f, cb, path), -1, -1)
 	}
 	if col.FirstValues && col.Type == layout.Boolean && len(cb.Blocks) > 1 {
-		v.Report("trevni.firstvalue.boolean", cb.Desc, path, "%d blocks", len(cb.Blocks))
+		v.Report("trevni.firstvalue.boolean", cb.Desc, path, "%s", fault.Count(len(cb.Blocks), "block"))
 	}
 	for k := range cb.Blocks {
 		b := &cb.Blocks[k]

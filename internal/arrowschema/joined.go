@@ -27,8 +27,8 @@ func Joined(a, b arrow.Metadata) arrow.Metadata {
 // source, and of this one.
 func Fit(table, more *arrow.Schema, first, name string) (*arrow.Schema, error) {
 	if len(more.Fields()) != len(table.Fields()) {
-		return nil, fault.Invalidf("%s: expected %d columns, as %s has, found %d: they are not one table", name,
-			len(table.Fields()), first, len(more.Fields()))
+		return nil, fault.Invalidf("%s: expected %s, as %s has, found %d: they are not one table", name,
+			fault.Count(len(table.Fields()), "column"), first, len(more.Fields()))
 	}
 	fields := slices.Clone(table.Fields())
 	for i, f := range more.Fields() {

@@ -124,7 +124,7 @@ func (f *File) Each(yield func(v any) error) error {
 			}
 		}
 		if in.at != len(body) {
-			return f.corrupt(path, "%d bytes are left after its %d values", len(body)-in.at, n)
+			return f.corrupt(path, "%d bytes are left after its %s", len(body)-in.at, fault.Count(n, "value"))
 		}
 		f.at = end + len(f.sync)
 	}

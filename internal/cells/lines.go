@@ -28,7 +28,7 @@ func NewJSONLWriter(w io.Writer, sc *arrow.Schema) *JSONLWriter {
 // Write appends all rows of b.
 func (j *JSONLWriter) Write(b arrow.RecordBatch) error {
 	if int(b.NumCols()) != len(j.names) {
-		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), len(j.names))
+		return fault.Bugf("a batch of %s for a writer of %d", fault.Count(b.NumCols(), "column"), len(j.names))
 	}
 	fields := make([]appender, len(j.names))
 	for k, c := range b.Columns() {
@@ -78,7 +78,7 @@ func NewCSVWriter(w io.Writer, sc *arrow.Schema, comma rune, header bool) *CSVWr
 // Write appends all rows of b, and before the first row the header.
 func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	if int(b.NumCols()) != c.sc.NumFields() {
-		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), c.sc.NumFields())
+		return fault.Bugf("a batch of %s for a writer of %d", fault.Count(b.NumCols(), "column"), c.sc.NumFields())
 	}
 	c.header()
 	cells := make([]appender, b.NumCols())

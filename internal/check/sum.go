@@ -42,7 +42,8 @@ func (s *RowSum) Finding() *region.Finding {
 	f := &region.Finding{Code: "output.rows.sum", Severity: region.Error, Part: s.Table, Rows: unknown,
 		Lost: max(-1, whole-s.Out-s.Lost)}
 	f.At.Object = s.Table
-	f.Message = fmt.Sprintf("%s %d rows, %d came out, and %d were reported as lost", states, whole, s.Out, s.Lost)
+	f.Message = fmt.Sprintf("%s %s, %d came out, and %d were reported as lost", states, fault.Count(whole, "row"),
+		s.Out, s.Lost)
 	if s.Declared >= 0 && s.Found >= 0 && s.Declared != s.Found {
 		wrong := "rows are missing"
 		if s.Found > s.Declared {

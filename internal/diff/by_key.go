@@ -190,8 +190,8 @@ func (k *keyed) take(before *Result) {
 // splitPart postpones half of the part.
 func (k *keyed) splitPart(more *[]part) error {
 	if k.modulus >= maxParts {
-		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one "+
-			"do not fit into %d bytes: too many have the same key", maxParts, k.o.Memory)}
+		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %s the rows of one "+
+			"do not fit into %d bytes: too many have the same key", fault.Count(maxParts, "part"), k.o.Memory)}
 	}
 	*more = append(*more, part{k.modulus * 2, k.residue + k.modulus})
 	k.modulus *= 2

@@ -37,7 +37,7 @@ func (o *outline) all(tg format.Target, title string) error {
 		whole[tg.Name] = fault.Span{Object: tg.Name, Off: base, Len: size}
 		src.Close()
 	}
-	o.Node(0, region.Struct, title, fmt.Sprintf("%d columns", o.r.Schema().NumFields()),
+	o.Node(0, region.Struct, title, fault.Count(o.r.Schema().NumFields(), "column"),
 		cmp.Or(whole[tg.Name], fault.Span{Object: tg.Name}))
 	for p, err := range o.r.Parts(o.Ctx, allOf(o.r)) {
 		if err == nil {
@@ -79,7 +79,7 @@ func (o *outline) part(p format.Part) error {
 	for _, g := range groups {
 		value := g.Name
 		if g.Rows >= 0 {
-			value = fmt.Sprintf("%d rows", g.Rows)
+			value = fault.Count(g.Rows, "row")
 		}
 		o.Node(2, region.Struct, fmt.Sprintf("row group[%d]", g.Index), value, fault.Span{Object: p.Ref})
 		for col := 0; !batches && col < len(o.r.Columns()); col++ {
@@ -103,7 +103,7 @@ func (o *outline) column(g format.RowGroup, col int) error {
 		case p.First >= 0 && p.Rows >= 0:
 			value = fmt.Sprintf("rows %d to %d", p.First, p.First+p.Rows)
 		case p.Rows >= 0:
-			value = fmt.Sprintf("%d rows", p.Rows)
+			value = fault.Count(p.Rows, "row")
 		}
 		if !dict {
 			i++

@@ -103,8 +103,8 @@ func (v *verifier) group(g format.RowGroup) error {
 			return err
 		}
 		if g.Rows >= 0 && rows >= 0 && rows != g.Rows {
-			v.Report(Damaged, fault.Span{Object: g.Part}, "", "row group %d: %d rows, its pages have %d", g.Index,
-				g.Rows, rows)
+			v.Report(Damaged, fault.Span{Object: g.Part}, "", "row group %d: %s, its pages have %d", g.Index,
+				fault.Count(g.Rows, "row"), rows)
 		}
 	}
 	return nil

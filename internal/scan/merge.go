@@ -48,8 +48,8 @@ func (r *run) merge(ctx context.Context, groups []format.RowGroup) error {
 	}
 	if len(groups) > math.MaxUint16 {
 		return fault.New(fault.Limit, fault.Span{Object: groups[0].Part}, "",
-			"%d row groups overlap, and at most %d can be merged; an unordered scan reads them one by one",
-			len(groups), math.MaxUint16)
+			"%s overlap, and at most %d can be merged; an unordered scan reads them one by one",
+			fault.Count(len(groups), "row group"), math.MaxUint16)
 	}
 	m := &merger{run: r, room: r.Plan.Spec.Batch}
 	if err := m.prepare(len(groups)); err != nil {

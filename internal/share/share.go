@@ -17,7 +17,7 @@ var Nobodys = Share{N: -1, Of: -1}
 // Check returns an error if there is no such share.
 func (s Share) Check() error {
 	if s != (Share{}) && (s.N < 0 || s.N >= s.Of) {
-		return fault.Invalidf("there is no part %d of %d parts, counted from 0", s.N, s.Of)
+		return fault.Invalidf("there is no part %d of %s, counted from 0", s.N, fault.Count(s.Of, "part"))
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ func (t *Table) held(f *openInput) error {
 			}
 		}
 		if said.Nulls >= 0 && nulls >= 0 && said.Nulls != nulls {
-			return fault.Corruptf(fault.Span{Object: f.in.Name}, name, "expected %d nulls as %s says, found %d",
-				said.Nulls, t.c.Catalogue, nulls)
+			return fault.Corruptf(fault.Span{Object: f.in.Name}, name, "expected %s as %s says, found %d",
+				fault.Count(said.Nulls, "null"), t.c.Catalogue, nulls)
 		}
 	}
 	return nil

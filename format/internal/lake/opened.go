@@ -201,7 +201,8 @@ func (t *Table) prepare(ctx context.Context, f *openInput) error {
 		}
 	}
 	if f.in.Rows >= 0 && rows != f.in.Rows {
-		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "expected %d rows as %s says, found %d", f.in.Rows,
+		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "expected %s as %s says, found %d",
+			fault.Count(f.in.Rows, "row"),
 			t.c.Catalogue, rows)
 	}
 	if f.fields, err = matchFields(t.c.Schema.Fields(), f.plain.Schema().Fields(), t.matcher(), nil); err != nil {
@@ -251,8 +252,8 @@ func (t *Table) applyDeletes(ctx context.Context, f *openInput, rows int64) erro
 	}
 	if last := gone[len(gone)-1]; last >= rows || gone[0] < 0 {
 		return fault.Corruptf(fault.Span{Object: f.in.Name}, "",
-			"row %d is said to be deleted, and the file has %d rows",
-			last, rows)
+			"row %d is said to be deleted, and the file has %s",
+			last, fault.Count(rows, "row"))
 	}
 	base := int64(0)
 	for _, g := range f.groups {

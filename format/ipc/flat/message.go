@@ -289,13 +289,13 @@ func parseBatch(t table, r *Batch, body int64) (err error) {
 		return err
 	}
 	if r.Rows < 0 || r.Rows > math.MaxInt32 {
-		return fault.Rel(t.pos, 4, "length", "%d rows in one batch", r.Rows)
+		return fault.Rel(t.pos, 4, "length", "%s in one batch", fault.Count(r.Rows, "row"))
 	}
 	if err := parseNodes(t, r); err != nil {
 		return err
 	}
 	if len(r.Nodes) > 0 && r.Nodes[0].Rows != r.Rows { // the first node is a top-level column
-		return fault.Rel(t.pos, 4, "length", "%d rows, the first column has %d", r.Rows, r.Nodes[0].Rows)
+		return fault.Rel(t.pos, 4, "length", "%s, the first column has %d", fault.Count(r.Rows, "row"), r.Nodes[0].Rows)
 	}
 	if err := parseBuffers(t, r, body); err != nil {
 		return err
@@ -327,7 +327,8 @@ func parseNodes(t table, r *Batch) error {
 	for i := 0; i < len(b); i += 16 {
 		n := Node{int64(binary.LittleEndian.Uint64(b[i:])), int64(binary.LittleEndian.Uint64(b[i+8:]))}
 		if n.Rows < 0 || n.Nulls < 0 || n.Nulls > n.Rows {
-			return fault.Rel(at+i, 16, fmt.Sprintf("nodes[%d]", i/16), "%d nulls of %d values", n.Nulls, n.Rows)
+			return fault.Rel(at+i, 16, fmt.Sprintf("nodes[%d]", i/16), "%s of %s", fault.Count(n.Nulls, "null"),
+				fault.Count(n.Rows, "value"))
 		}
 		r.Nodes = append(r.Nodes, n)
 	}

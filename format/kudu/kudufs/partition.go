@@ -94,7 +94,8 @@ func hashTablets(id string, buckets int32) (out []kudu.TabletMeta) {
 // rangeKey encodes a bound's texts; no texts are unbounded.
 func rangeKey(s *meta.Schema, columns []int32, texts []string) (key []byte, err error) {
 	if len(texts) > len(columns) {
-		return nil, fault.Invalidf("a bound of a partition has %d values for %d columns", len(texts), len(columns))
+		return nil, fault.Invalidf("a bound of a partition has %s for %s", fault.Count(len(texts), "value"),
+			fault.Count(len(columns), "column"))
 	}
 	for k, text := range texts {
 		c := &s.Columns[s.Find(columns[k])]

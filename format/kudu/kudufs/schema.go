@@ -35,7 +35,7 @@ func schemaOf(sc *arrow.Schema, key []string) (s meta.Schema, from []int, err er
 	for _, k := range key {
 		at := sc.FieldIndices(k)
 		if len(at) != 1 {
-			return s, nil, fault.Invalidf("key: there are %d columns named %q", len(at), k)
+			return s, nil, fault.Invalidf("key: there are %s named %q", fault.Count(len(at), "column"), k)
 		}
 		if slices.Contains(from, at[0]) {
 			return s, nil, fault.Invalidf("key: column %q is named twice", k)

@@ -65,8 +65,8 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 			"pageId": k.Page, "deletedRows": rows}
 	}
 	if total != before+len(d.Rows) {
-		return nil, "", fault.Invalidf("%s: expected %d rows to delete, found %d that are not deleted yet", d.File,
-			len(d.Rows), total-before)
+		return nil, "", fault.Invalidf("%s: expected %s to delete, found %d that are not deleted yet", d.File,
+			fault.Count(len(d.Rows), "row"), total-before)
 	}
 	b, err := json.Marshal(map[string]any{"blockletDetailsMap": details, "blockName": name.Block})
 	if err != nil {

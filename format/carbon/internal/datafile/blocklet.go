@@ -35,14 +35,14 @@ func (f *DataFile) PageStarts(ctx context.Context, g int) ([]int64, error) {
 		for _, p := range cc.Pages {
 			if p.Rows < 0 || p.Rows > page.MaxPageRows3 {
 				return nil, fault.Corruptf(cc.At, cc.Path+".numberOfRowsInpage",
-					"expected at most %d rows in a page, found %d", page.MaxPageRows3, p.Rows)
+					"expected at most %s in a page, found %d", fault.Count(page.MaxPageRows3, "row"), p.Rows)
 			}
 			add(p.Rows)
 		}
 	}
 	if last := starts[len(starts)-1]; last != b.Rows {
 		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g),
-			"expected the %d rows of the pages, found %d", last, b.Rows)
+			"expected the %s of the pages, found %d", fault.Count(last, "row"), b.Rows)
 	}
 	return starts, nil
 }
@@ -89,8 +89,8 @@ func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*C
 // check checks that the pages are adjacent and fill the chunk.
 func (c *ChunkAt) check() error {
 	if len(c.Offsets) != len(c.Pages) || len(c.Lengths) != len(c.Pages) {
-		return fault.Corruptf(c.At, c.Path, "expected an offset and a length for each of %d pages, found %d and %d",
-			len(c.Pages), len(c.Offsets), len(c.Lengths))
+		return fault.Corruptf(c.At, c.Path, "expected an offset and a length for each of %s, found %d and %d",
+			fault.Count(len(c.Pages), "page"), len(c.Offsets), len(c.Lengths))
 	}
 	end := c.At.End()
 	for i := range c.Pages {

@@ -54,7 +54,8 @@ func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*ch
 			return nil, err
 		}
 		if len(kid.Pages) != len(t.Pages) {
-			return nil, fault.Corruptf(kid.At, kid.Path, "expected the %d pages of %s, found %d", len(t.Pages), t.Path,
+			return nil, fault.Corruptf(kid.At, kid.Path, "expected the %s of %s, found %d",
+				fault.Count(len(t.Pages), "page"), t.Path,
 				len(kid.Pages))
 		}
 		if kid.Dict != nil && len(kid.Pages) > 0 {
@@ -111,8 +112,8 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	}
 	own := c.Tree.page(c.F, i, p.Rows, c.Dates, &p.Spans)
 	if p.Entries > page.MaxPageRows {
-		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d: expected at most %d rows, found %d", i,
-			page.MaxPageRows, p.Entries)
+		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d: expected at most %s, found %d", i,
+			fault.Count(page.MaxPageRows, "row"), p.Entries)
 	}
 	p.Own, p.Lent = &own, len(p.Spans)-own.Spans
 	p.Coded = own.Coded || own.Global && c.known(&own)

@@ -97,7 +97,7 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 	if err == nil && h.Version == 3 {
 		f.Version, f.Header, f.HeadLen = 3, h, int64(len(head))
 		if trace != nil {
-			trace(region.Node{Kind: region.Struct, Name: "header", Value: fmt.Sprintf("%d columns", len(h.Columns)),
+			trace(region.Node{Kind: region.Struct, Name: "header", Value: fault.Count(len(h.Columns), "column"),
 				At: f.At.Sub(0, f.HeadLen), Inner: -1})
 			layout.ParseHeader(thrift.NewReader(wire.NewCursor(head, f.At.Sub(0, f.HeadLen), "header").Trace(trace,
 				1), thrift.Compact), "FileHeader")
@@ -132,8 +132,9 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 	f.Footer = f.parseFooter(c)
 	if trace != nil {
 		trace(region.Node{Kind: region.Struct, Name: "footer",
-			Value: fmt.Sprintf("%d rows, %d blocklets", f.Footer.Rows, len(f.Footer.Blocklet)),
-			At:    f.At.Sub(off, int64(len(b))), Inner: -1})
+			Value: fmt.Sprintf("%s, %s", fault.Count(f.Footer.Rows, "row"),
+				fault.Count(len(f.Footer.Blocklet), "blocklet")),
+			At: f.At.Sub(off, int64(len(b))), Inner: -1})
 		f.parseFooter(wire.NewCursor(b, f.At.Sub(off, int64(len(b))), "footer").Trace(trace, 1))
 		trace(region.Node{Kind: region.Data, Name: "footer_offset", Value: fmt.Sprint(off),
 			At: f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), Inner: -1})
@@ -216,7 +217,8 @@ func (f *DataFile) FootSpan() fault.Span { return f.At.Sub(f.FootAt, f.At.Len-la
 func (f *DataFile) checkBlocklets() error {
 	at := f.FootSpan()
 	if n, k := len(f.Footer.Blocklet), len(f.Footer.Index); n != k {
-		return fault.Corruptf(at, "footer", "expected one index entry for each of %d blocklets, found %d", n, k)
+		return fault.Corruptf(at, "footer", "expected one index entry for each of %s, found %d",
+			fault.Count(n, "blocklet"), k)
 	}
 	var rows int64
 	for i := range f.Footer.Blocklet {
@@ -243,7 +245,8 @@ func (f *DataFile) checkBlocklets() error {
 		}
 	}
 	if rows != f.Footer.Rows {
-		return fault.Corruptf(at, "footer.num_rows", "expected the %d rows of the blocklets, found %d", rows,
+		return fault.Corruptf(at, "footer.num_rows", "expected the %s of the blocklets, found %d",
+			fault.Count(rows, "row"),
 			f.Footer.Rows)
 	}
 	return nil
@@ -251,8 +254,8 @@ func (f *DataFile) checkBlocklets() error {
 
 func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
-		return fault.Corruptf(at, path, "expected an offset and a length for each of %d columns, found %d and %d",
-			len(f.Columns), len(b.Offsets), len(b.Lengths))
+		return fault.Corruptf(at, path, "expected an offset and a length for each of %s, found %d and %d",
+			fault.Count(len(f.Columns), "column"), len(b.Offsets), len(b.Lengths))
 	}
 	for i, off := range b.Offsets {
 		if b.ChunksFound > 0 && i >= b.ChunksFound {
@@ -267,22 +270,23 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 	}
 	for i, n := range b.Lengths { // the metadata of a chunk has at least one byte per page
 		if int64(len(b.PageRows)) > int64(n) && (b.ChunksFound == 0 || i < b.ChunksFound) {
-			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes",
-				len(b.PageRows), i, n)
+			return fault.Corruptf(at, path+".row_count_in_page", "%s, the metadata of chunk %d has %d bytes",
+				fault.Count(len(b.PageRows), "page"), i, n)
 		}
 	}
 	if b.PageRows != nil {
 		var n int64
 		for _, k := range b.PageRows {
 			if k < 0 || k > page.MaxPageRows3 {
-				return fault.Corruptf(at, path+".row_count_in_page", "expected at most %d rows in a page, found %d",
-					page.MaxPageRows3, k)
+				return fault.Corruptf(at, path+".row_count_in_page", "expected at most %s in a page, found %d",
+					fault.Count(page.MaxPageRows3, "row"), k)
 			}
 			n += int64(k)
 		}
 		if n != b.Rows || int(b.Pages) != len(b.PageRows) {
 			return fault.Corruptf(at, path+".row_count_in_page",
-				"expected %d rows in %d pages, found %d in %d", b.Rows, b.Pages, n, len(b.PageRows))
+				"expected %s in %s, found %d in %d", fault.Count(b.Rows, "row"), fault.Count(b.Pages, "page"), n,
+				len(b.PageRows))
 		}
 	}
 	return nil

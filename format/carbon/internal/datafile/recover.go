@@ -37,7 +37,8 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 				"%d bytes between readable blocklets", at.Len))
 		}
 		return f, append(out, layout.Findingf("carbon.recovered", f.At, part,
-			"%d blocklets with %d rows, by their sync markers", len(f.Stream.Blocklets), f.Footer.Rows)), err
+			"%s with %s, by their sync markers", fault.Count(len(f.Stream.Blocklets), "blocklet"),
+			fault.Count(f.Footer.Rows, "row"))), err
 	}
 	if f.Version == 2 && f.HeadLen > 0 {
 		g, lost, err := f.recover2(ctx)
@@ -48,7 +49,8 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 			return nil, out, why
 		}
 		return g, append(append(out, layout.Findingf("carbon.recovered", f.At, part,
-			"%d blocklets with %d rows, by walking from the header on", len(g.Footer.Blocklet), g.Footer.Rows)),
+			"%s with %s, by walking from the header on", fault.Count(len(g.Footer.Blocklet), "blocklet"),
+			fault.Count(g.Footer.Rows, "row"))),
 			lost...), nil
 	}
 	if f.Version == 2 || f.Version == 1 && f.HeadLen == 0 && f.FootAt >= 0 && len(f.Footer.Columns) > 0 {
@@ -58,7 +60,7 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 		g, lost := f.byIndex(known)
 		if g != nil {
 			out = append(out, layout.Findingf("carbon.recovered", f.At, part,
-				"%d blocklets, by the index file", len(g.Footer.Blocklet)))
+				"%s, by the index file", fault.Count(len(g.Footer.Blocklet), "blocklet")))
 			return g, append(out, lost...), g.resolve()
 		}
 	}
@@ -71,7 +73,8 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 		return nil, out, why
 	}
 	out = append(out, layout.Findingf("carbon.recovered", f.At, part,
-		"%d blocklets with %d rows, by walking from the header on", len(g.Footer.Blocklet), g.Footer.Rows))
+		"%s with %s, by walking from the header on", fault.Count(len(g.Footer.Blocklet), "blocklet"),
+		fault.Count(g.Footer.Rows, "row")))
 	return g, out, nil
 }
 

@@ -57,7 +57,7 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 	var lost []region.Finding
 	if n := known - g.Footer.Rows; n != 0 {
 		l := layout.Findingf("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object,
-			"expected the %d rows of the index, found %d", known, g.Footer.Rows)
+			"expected the %s of the index, found %d", fault.Count(known, "row"), g.Footer.Rows)
 		l.Rows, l.Lost = [2]int64{g.Footer.Rows, max(known, g.Footer.Rows)}, max(n, 0)
 		lost = append(lost, l)
 	}

@@ -224,7 +224,7 @@ func (f *DataFile) traceBlocklet(b *streamBlocklet, head []byte, name string, tr
 	part := func(name, value string, at fault.Span) {
 		trace(region.Node{Depth: 1, Kind: region.Data, Name: name, Value: value, At: at, Inner: -1})
 	}
-	trace(region.Node{Kind: region.Struct, Name: name, Value: fmt.Sprintf("%d rows", b.Rows), At: b.At, Inner: -1})
+	trace(region.Node{Kind: region.Struct, Name: name, Value: fault.Count(b.Rows, "row"), At: b.At, Inner: -1})
 	part("sync_marker", "", b.At.Sub(0, markerLen))
 	part("length", fmt.Sprint(b.head.Len), b.At.Sub(markerLen, 4))
 	if _, err := f.blockletHeader(head, b.head, name, trace); err != nil {

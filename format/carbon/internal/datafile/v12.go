@@ -70,7 +70,8 @@ func (f *DataFile) checkBlocklet1(b *layout.BlockletInfo, at fault.Span, path st
 		return err
 	}
 	if len(b.Chunks) != len(f.Columns) {
-		return fault.Corruptf(at, path, "expected a column chunk for each of %d columns, found %d", len(f.Columns),
+		return fault.Corruptf(at, path, "expected a column chunk for each of %s, found %d",
+			fault.Count(len(f.Columns), "column"),
 			len(b.Chunks))
 	}
 	for i := range b.Chunks {
@@ -98,8 +99,8 @@ func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path st
 		return err
 	}
 	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
-		return fault.Corruptf(at, path, "expected an offset and a length for each of %d columns, found %d and %d",
-			len(f.Columns), len(b.Offsets), len(b.Lengths))
+		return fault.Corruptf(at, path, "expected an offset and a length for each of %s, found %d and %d",
+			fault.Count(len(f.Columns), "column"), len(b.Offsets), len(b.Lengths))
 	}
 	for i, off := range b.Offsets {
 		if err := f.inData(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i), off,

@@ -86,7 +86,8 @@ func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 				"expected bytes from %d on, where the previous load ends, found %d to %d", last.End, d.Start, d.End)
 		case d.Min != last.Max+1 || d.Max < d.Min-1 || d.Max > maxCode || d.Chunks < 0:
 			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)),
-				"expected codes from %d on, found %d to %d in %d chunks", last.Max+1, d.Min, d.Max, d.Chunks)
+				"expected codes from %d on, found %d to %d in %s", last.Max+1, d.Min, d.Max,
+				fault.Count(d.Chunks, "chunk"))
 		default:
 			loads = append(loads, d)
 		}
@@ -138,7 +139,8 @@ func (d *DictValues) Trusted(loads []DictLoad) (n int, err error) {
 		}
 		if int64(end) != l.End || int64(count) != l.Max || int64(chunk-before) != l.Chunks {
 			return n, fault.Corruptf(fault.Span{}, fmt.Sprintf("load[%d]", i),
-				"expected %d values, %d chunks, end at byte %d; found %d, %d and %d", l.Max, l.Chunks, l.End, count,
+				"expected %s, %s, end at byte %d; found %d, %d and %d", fault.Count(l.Max, "value"),
+				fault.Count(l.Chunks, "chunk"), l.End, count,
 				chunk-before, end)
 		}
 		n = count

@@ -152,7 +152,7 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 		}
 	}
 	if c.Err() == nil && len(names) != len(out) {
-		c.Fail(c.Pos(), 0, "fileData", "expected %d files, one a name, found %d", len(names), len(out))
+		c.Fail(c.Pos(), 0, "fileData", "expected %s, one a name, found %d", fault.Count(len(names), "file"), len(out))
 	}
 	if c.Err() == nil && c.Left() > 0 {
 		c.Fail(c.Pos(), c.Left(), "", "%d bytes after the last file", c.Left())
@@ -165,7 +165,7 @@ const fileDepth = 4
 
 // String summarizes an entry on one line.
 func (b *BlockIndex) String() string {
-	return fmt.Sprintf("%s: %d rows, footer at %d", b.File, b.Rows, b.Offset)
+	return fmt.Sprintf("%s: %s, footer at %d", b.File, fault.Count(b.Rows, "row"), b.Offset)
 }
 
 // Extensions of the files of a table.

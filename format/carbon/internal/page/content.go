@@ -136,7 +136,7 @@ func permutation(ids, starts []uint32, n int, a *vec.Arena) ([]uint32, error) {
 		}
 	}
 	if k != n || s != len(starts) {
-		return bad("expected %d rows and %d runs, found %d and %d", n, len(starts), k, s)
+		return bad("expected %s and %d runs, found %d and %d", fault.Count(n, "row"), len(starts), k, s)
 	}
 	return out, nil
 }
@@ -147,7 +147,8 @@ func (c *Content) setCount(w int) error {
 		c.N = len(c.Raw) / w
 	}
 	if len(c.Raw) != c.N*w {
-		return fault.Rel(0, 0, "", "expected %d bytes for %d values of %d, found %d", c.N*w, c.N, w, len(c.Raw))
+		return fault.Rel(0, 0, "", "expected %d bytes for %s of %d, found %d", c.N*w, fault.Count(c.N, "value"), w,
+			len(c.Raw))
 	}
 	return c.nullsWithin(c.N)
 }

@@ -273,7 +273,8 @@ func (c *Content) integralRuns() error {
 		}
 		if need > len(b) || count*w > len(out)-at {
 			return fault.Rel(len(c.Raw)-len(b), 0, "",
-				"a run of %d values does not fit: %d bytes and %d entries are left", count, len(b), (len(out)-at)/w)
+				"a run of %s does not fit: %d bytes and %d entries are left", fault.Count(count, "value"), len(b),
+				(len(out)-at)/w)
 		}
 		for i := range count {
 			v := b[i*step:]

@@ -57,7 +57,7 @@ func (c *Content) strings(dst *vec.Vector, lv int) error {
 // that the task does not want are skipped, unless they are null.
 func (c *Content) texts(dst *vec.Vector, lv int) error {
 	if c.N > len(c.Raw)/lv {
-		return fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %d values", len(c.Raw), c.N)
+		return fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %s", len(c.Raw), fault.Count(c.N, "value"))
 	}
 	at := dst.Extend(c.N)
 	offs := dst.Offsets(at)
@@ -89,7 +89,8 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 		offs[i+1] = first + int32(k)
 	}
 	if pos != len(c.Raw) {
-		return fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes after the last of %d values", len(c.Raw)-pos, c.N)
+		return fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes after the last of %s", len(c.Raw)-pos,
+			fault.Count(c.N, "value"))
 	}
 	dst.AddNulls(nulls)
 	return nil
@@ -100,7 +101,8 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 func (c *Content) Lengths(lv int) ([]uint32, error) {
 	if c.N < 0 || c.N > len(c.Raw)/lv {
 		if c.N >= 0 {
-			return nil, fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %d values", len(c.Raw), c.N)
+			return nil, fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %s", len(c.Raw),
+				fault.Count(c.N, "value"))
 		}
 		if err := c.countLengths(lv); err != nil {
 			return nil, err
@@ -125,7 +127,8 @@ func (c *Content) Lengths(lv int) ([]uint32, error) {
 		pos += n
 	}
 	if pos != len(c.Raw) {
-		return nil, fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes after the last of %d values", len(c.Raw)-pos, c.N)
+		return nil, fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes after the last of %s", len(c.Raw)-pos,
+			fault.Count(c.N, "value"))
 	}
 	return out, nil
 }

@@ -34,7 +34,8 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 			"a local dictionary for a column of type %s", col.Type)
 	}
 	if n := len(c.Starts) - 1; len(c.Tree.Pages) != n {
-		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path, "expected %d pages by the blocklet, found %d", n,
+		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path, "expected %s by the blocklet, found %d",
+			fault.Count(n, "page"),
 			len(c.Tree.Pages))
 	}
 	if phys.Has == format.Values && c.Tree.Global() {

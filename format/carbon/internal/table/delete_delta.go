@@ -117,7 +117,8 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 	// two deltas may have the same row, but each has it only once
 	if !u.Guessed && len(unreadable) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
-			"block %s: expected the %d rows of its delete deltas, found %s", u.Block, distinct, u.Deleted)
+			"block %s: expected the %s of its delete deltas, found %s", u.Block, fault.Count(distinct, "row"),
+			u.Deleted)
 		return out, t.tolerate(path.Join(dir, u.Block), err)
 	}
 	return out, nil

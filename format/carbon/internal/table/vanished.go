@@ -103,7 +103,7 @@ func (t *Managed) VanishedError(ctx context.Context, l *status.Load) error {
 		rows += parts[i].rows
 	}
 	if rows >= 0 {
-		how = fmt.Sprintf(" with %d rows", rows)
+		how = fmt.Sprintf(" with %s", fault.Count(rows, "row"))
 	}
 	return fault.Corruptf(fault.Span{Object: t.Status}, "", "segment %s has data files%s, and tablestatus, which must "+
 		"have named it, does not: whether its rows count is unknown, so they are not read "+

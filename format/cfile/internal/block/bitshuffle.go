@@ -37,11 +37,13 @@ func parseShuffled(c *wire.Cursor, width int, narrow bool) (v values) {
 	case int64(size) != int64(c.Left())+shuffledHead:
 		c.Fail(start+8, 4, "size", "expected the size of the block, %d, found %d", c.Left()+shuffledHead, size)
 	case v.padded != (v.Count+7)&^7:
-		c.Fail(start+12, 4, "padded", "expected %d for %d values, found %d", (v.Count+7)&^7, v.Count, v.padded)
+		c.Fail(start+12, 4, "padded", "expected %d for %s, found %d", (v.Count+7)&^7, fault.Count(v.Count, "value"),
+			v.padded)
 	case v.elem != width && !(narrow && (v.elem == 1 || v.elem == 2)):
 		c.Fail(start+16, 4, "element_size", "%d for values of %d bytes", v.elem, width)
 	case int64(v.padded)*int64(v.elem) > 255*int64(c.Left()):
-		c.Fail(start+4, 4, "num_values", "%d values in %d bytes: LZ4 compresses by at most 255", v.Count, c.Left())
+		c.Fail(start+4, 4, "num_values", "%s in %d bytes: LZ4 compresses by at most 255",
+			fault.Count(v.Count, "value"), c.Left())
 	}
 	v.data, v.At = takeRest(c, "chunks", int64(c.Left()))
 	return v

@@ -188,7 +188,7 @@ func CodecOf(c Compression) (*codec.Codec, error) {
 // CheckIndexes returns the reason why the indexes of f cannot lead to its values, or "" if they can.
 func CheckIndexes(f *Footer) string {
 	if f.PosIdx == nil && f.ValIdx == nil && f.NumValues > 0 {
-		return fmt.Sprintf("%d values, but no index of their blocks", f.NumValues)
+		return fmt.Sprintf("%s, but no index of their blocks", fault.Count(f.NumValues, "value"))
 	}
 	if f.PosIdx != nil && f.NumValues > math.MaxUint32+1 {
 		return fmt.Sprintf("%d values are more than a positional index can number", f.NumValues)

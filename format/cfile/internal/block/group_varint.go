@@ -18,7 +18,7 @@ func parseGroups(c *wire.Cursor) (v values) {
 	g := parseGroup(c, "header")
 	v.Count, v.base, v.Ordinal = int(g[0]), g[1], g[2]
 	if c.Err() == nil && (int64(v.Count)+3)/4*5 > int64(c.Left()) {
-		c.Fail(0, c.Pos(), "header", "%d values in %d bytes", v.Count, c.Left())
+		c.Fail(0, c.Pos(), "header", "%s in %d bytes", fault.Count(v.Count, "value"), c.Left())
 	}
 	v.data, v.At = takeRest(c, "groups", int64(c.Left()))
 	return v

@@ -49,7 +49,7 @@ func parsePrefix(c *wire.Cursor) (v values) {
 	v.restarts = int(n)
 	size := len(rest) - 4 - 4*v.restarts
 	if v.Count > size/2 {
-		c.Fail(0, c.Pos(), "header", "%d values in %d bytes", v.Count, size)
+		c.Fail(0, c.Pos(), "header", "%s in %d bytes", fault.Count(v.Count, "value"), size)
 		return v
 	}
 	v.At = c.Pos()

@@ -56,8 +56,8 @@ func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
 	}
 	if f.Footer.Nullable && !f.Footer.Array() { // the bitmap of arrays does not count their elements
 		if n, err := lay.Nulls.Ones(0, lay.Nulls.N); err != nil || n != lay.Values.Count {
-			return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block has %d values, but its bitmap another "+
-				"number", lay.Values.Count)
+			return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block has %s, but its bitmap another "+
+				"number", fault.Count(lay.Values.Count, "value"))
 		}
 	}
 	return DataBlock{Ptr: e.Ptr, First: first, Rows: int64(lay.Rows)}, nil
@@ -105,8 +105,8 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 			return e, err
 		}
 		if w.Top().Node.N == 0 {
-			return e, fault.Corruptf(w.f.Span(p), w.Name, "expected %d rows by the footer, found an empty index",
-				w.f.Footer.NumValues)
+			return e, fault.Corruptf(w.f.Span(p), w.Name, "expected %s by the footer, found an empty index",
+				fault.Count(w.f.Footer.NumValues, "row"))
 		}
 		w.Top().I = w.Top().Node.N - 1
 		e, err := w.Current()

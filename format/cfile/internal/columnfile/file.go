@@ -193,7 +193,7 @@ func (f *File) TraceFooter(trace func(region.Node)) {
 		return
 	}
 	trace(region.Node{Kind: region.Struct, Name: "footer", At: f.FootSpan(), Inner: -1,
-		Value: fmt.Sprintf("%s %s, %d values", f.Footer.Type, f.Footer.Encoding, f.Footer.NumValues)})
+		Value: fmt.Sprintf("%s %s, %s", f.Footer.Type, f.Footer.Encoding, fault.Count(f.Footer.NumValues, "value"))})
 	block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer").Trace(trace, 1), f.Footer.Checksums())
 }
 

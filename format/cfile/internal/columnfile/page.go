@@ -338,7 +338,7 @@ func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
 	n := int64(l.Rows)
 	if own != nil {
 		if own.Rows >= 0 && n != own.Rows {
-			return fault.Rel(0, 0, "num_rows", "expected %d rows by the index, found %d", own.Rows, n)
+			return fault.Rel(0, 0, "num_rows", "expected %s by the index, found %d", fault.Count(own.Rows, "row"), n)
 		}
 		if own.First >= 0 && int64(l.Values.Ordinal) != own.First {
 			return fault.Rel(0, 0, "ordinal", "expected the block to begin at row %d by the index, found %d", own.First,

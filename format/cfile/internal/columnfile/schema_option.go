@@ -54,8 +54,8 @@ func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions,
 		}
 	}
 	if len(fields) > 1 {
-		return o, fault.Invalidf("cfile: %s has %d columns, but none is named %s: pass option name=NAME with that of "+
-			"the file", o.schema, len(fields), cmp.Or(o.Name, base))
+		return o, fault.Invalidf("cfile: %s has %s, but none is named %s: pass option name=NAME with that of "+
+			"the file", o.schema, fault.Count(len(fields), "column"), cmp.Or(o.Name, base))
 	}
 	for name, f := range fields {
 		return o.With(f, cmp.Or(o.Name, name))

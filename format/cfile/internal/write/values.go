@@ -271,7 +271,7 @@ func (c *source) gatherStrings(ch *portion, a, b int, s *writeScratch, at rowOf)
 		s.strs = gatherSpans(s.strs, c.offs[a:b+1], ch)
 	case c.wide != nil:
 		if c.wide[b]-c.wide[a] > math.MaxUint32 {
-			return fault.Limitf(fault.Span{}, c.name, "%d rows from %d on have %d bytes", b-a, at(0),
+			return fault.Limitf(fault.Span{}, c.name, "%s from %d on have %d bytes", fault.Count(b-a, "row"), at(0),
 				c.wide[b]-c.wide[a])
 		}
 		ch.values.data = c.data[c.wide[a]:c.wide[b]]

@@ -81,7 +81,7 @@ func (c *Writer) Append(arr arrow.Array) error {
 
 func (c *Writer) append(arr arrow.Array) error {
 	if n := int64(arr.Len()); c.rows+n > math.MaxUint32 {
-		return fault.Limitf(fault.Span{}, c.f.Name, "%d rows: a CFile holds no more than %d", c.rows+n,
+		return fault.Limitf(fault.Span{}, c.f.Name, "%s: a CFile holds no more than %d", fault.Count(c.rows+n, "row"),
 			uint32(math.MaxUint32))
 	}
 	if c.f.Array {

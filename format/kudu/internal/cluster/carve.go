@@ -103,8 +103,9 @@ func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOpti
 			"no block without a superblock fits the schema in %s", name)
 	}
 	if ids := s.lostLike(sc); len(ids) > 1 {
-		c.note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose "+
-			"superblocks are lost, of several tables or replicas, which are read as one table: %s", len(ids),
+		c.note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %s whose "+
+			"superblocks are lost, of several tables or replicas, which are read as one table: %s",
+			fault.Count(len(ids), "tablet"),
 			strings.Join(ids, ", "))
 	}
 	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: c.dirs, Tablet: c.tablet}}}, o, ro)
@@ -176,9 +177,9 @@ func (c *carving) noteLeft(found []*loose) {
 		for _, x := range byRows[rows] {
 			types = append(types, meta.TypeName(x.Typ))
 		}
-		c.note("kudu.carve.left", byRows[rows][0].At, "%s of %d values (%s) are in no rowset, as it is not certain "+
+		c.note("kudu.carve.left", byRows[rows][0].At, "%s of %s (%s) are in no rowset, as it is not certain "+
 			"which belong together under this schema: rows of these are not in the output",
-			counted(int64(len(types)), "block"), rows, strings.Join(types, ", "))
+			counted(int64(len(types)), "block"), fault.Count(rows, "value"), strings.Join(types, ", "))
 	}
 }
 
@@ -360,7 +361,8 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (sc *meta
 	}
 	sc.Index()
 	if len(sc.Columns) == 0 || len(sc.ByID) != len(sc.Columns) {
-		return nil, false, fault.Invalidf("%s: %d columns with %d different ids", name, len(sc.Columns), len(sc.ByID))
+		return nil, false, fault.Invalidf("%s: %s with %d different ids", name,
+			fault.Count(len(sc.Columns), "column"), len(sc.ByID))
 	}
 	return sc, ids, nil
 }

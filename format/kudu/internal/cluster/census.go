@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"stoa/fault"
@@ -93,7 +92,7 @@ func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []Censu
 	}
 	if more > 0 {
 		l := base
-		l.State, l.Why = StateMissing, fmt.Sprintf("%d more tablets", more)
+		l.State, l.Why = StateMissing, fault.Count(more, "more tablet")
 		out = append(out, l)
 	}
 	for _, g := range uncovered {

@@ -96,10 +96,10 @@ func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 			what = fmt.Sprintf(" %q", what)
 		}
 		return fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock",
-			"no table or tablet%s with readable superblocks is here; there are %s, and %d tablets whose "+
+			"no table or tablet%s with readable superblocks is here; there are %s, and %s whose "+
 				"superblocks cannot be read; with the table's schema, rows can be assembled from the blocks: "+
 				"option schema=FILE (as stoa schema -f json prints it)",
-			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
+			what, cmp.Or(strings.Join(names, ", "), "no others"), fault.Count(len(s.broken), "tablet"))
 	case len(found) == 0 && len(names) == 0:
 		return fault.Invalidf("there are no tablets here, so no tables")
 	case len(found) == 0:

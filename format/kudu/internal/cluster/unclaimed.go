@@ -60,8 +60,8 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	}
 	first := columns[0]
 	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
-		fmt.Sprintf("%d blocks hold columns of %s %d rows, and %s; unclaimed=true if that is expected", len(columns),
-			about, rows, what))
+		fmt.Sprintf("%d blocks hold columns of %s %s, and %s; unclaimed=true if that is expected", len(columns),
+			about, fault.Count(rows, "row"), what))
 	return &x
 }
 

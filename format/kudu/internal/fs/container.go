@@ -239,7 +239,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container,
 	}
 	if c.Data == "" && len(c.Lost) > 0 {
 		err := fault.Corruptf(fault.Span{Object: c.Metadata, Len: src.Size()}, "container",
-			"%s is missing, and with it %d blocks", c.Name+DataSuffix, len(c.Lost))
+			"%s is missing, and with it %s", c.Name+DataSuffix, fault.Count(len(c.Lost), "block"))
 		f.fault("kudu.container.missing", err, c.Name)
 		if c.Err == nil {
 			c.Err = err

@@ -88,7 +88,7 @@ func (s *Schema) FindName(name string) int {
 // Differs says how o describes another table than s; "" if it describes the same. How values are stored is ignored.
 func (s *Schema) Differs(o *Schema) string {
 	if len(s.Columns) != len(o.Columns) {
-		return fmt.Sprintf("%d columns, not %d", len(o.Columns), len(s.Columns))
+		return fmt.Sprintf("%s, not %d", fault.Count(len(o.Columns), "column"), len(s.Columns))
 	}
 	for i := range s.Columns {
 		a, b := &s.Columns[i], &o.Columns[i]

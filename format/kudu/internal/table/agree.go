@@ -56,8 +56,8 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		}
 		if inserted += undo.Deletes - undo.Reinserts; s.Rows >= 0 && inserted > s.Rows {
 			out = append(out, s.Tablet.Note("kudu.delta.damaged", s.Tablet.At,
-				fmt.Sprintf("rowset %d: its UNDO files undo %d insertions, but it has %d rows: one is not its own",
-					s.ID, inserted, s.Rows)))
+				fmt.Sprintf("rowset %d: its UNDO files undo %d insertions, but it has %s: one is not its own",
+					s.ID, inserted, fault.Count(s.Rows, "row"))))
 			return out, nil
 		}
 		for k := range redo {
@@ -143,7 +143,7 @@ func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, err
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("it changes row %d, but the rowset has %d rows", x.Row, s.Rows), nil
+	return fmt.Sprintf("it changes row %d, but the rowset has %s", x.Row, fault.Count(s.Rows, "row")), nil
 }
 
 // otherColumn names a column that d changes but that no delta file of the rowset can change; "" if there is none.

@@ -216,7 +216,7 @@ func (l LastChange) differs(o LastChange) string {
 	if l.rows < 0 || o.rows < 0 || l.rows == o.rows || l.Time != o.Time {
 		return ""
 	}
-	return fmt.Sprintf("%d and %d rows, which no operation explains", o.rows, l.rows)
+	return fmt.Sprintf("%d and %s, which no operation explains", o.rows, fault.Count(l.rows, "row"))
 }
 
 // Unlike returns, for each of Replicas, in what it differs from another member with the same latest operation; "" if it

@@ -166,8 +166,8 @@ func (o *overlay) add(ctx context.Context, b meta.BlockRef, undo bool) error {
 	if n := len(f.blocks); n > 0 && o.set.Rows >= 0 && f.blocks[n-1].First >= o.set.Rows {
 		last := f.blocks[n-1]
 		return o.suspect(wal.EveryRow, nil,
-			fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another rowset's", last.First,
-				o.set.Rows))
+			fault.Corruptf(last.At, "row", "%d, but the rowset has %s: the file is another rowset's", last.First,
+				fault.Count(o.set.Rows, "row")))
 	}
 	o.files = append(o.files, f)
 	return nil
@@ -442,7 +442,7 @@ func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 	err := f.dec.Decode(f.file, f.blocks[i], bytes, func(d cfile.Delta) error {
 		if d.Row >= o.set.Rows && o.set.Rows >= 0 {
 			f.other = true
-			return fault.Rel(0, 0, "row", "%d, but the rowset has %d rows", d.Row, o.set.Rows)
+			return fault.Rel(0, 0, "row", "%d, but the rowset has %s", d.Row, fault.Count(o.set.Rows, "row"))
 		}
 		if seen := d.Timestamp < o.at; seen == f.undo {
 			return nil

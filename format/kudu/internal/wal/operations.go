@@ -319,8 +319,8 @@ func (x *Replayer) finish(ctx context.Context) error {
 			x.commitTxn(txn, uint64(t.CommitTimestamp))
 		default:
 			x.note("kudu.wal.txn.open", fault.Span{}, "",
-				fmt.Sprintf("%d rows of transaction %d, which is neither committed nor aborted, are left out",
-					len(x.txns[txn]), txn))
+				fmt.Sprintf("%s of transaction %d, which is neither committed nor aborted, are left out",
+					fault.Count(len(x.txns[txn]), "row"), txn))
 		}
 	}
 	// a server that restarts begins a segment with the newest schema, but then the ALTER_SCHEMA to it follows
@@ -389,8 +389,9 @@ func (x *Replayer) place(ctx context.Context, rs uint64) error {
 		x.Out.Unplaced[rs] = lost
 		e := codes.Finding("", lost[0].Err, "")
 		x.note("kudu.wal.change.lost", e.At, e.Path,
-			fmt.Sprintf("%d changes of %d rows of rowset %d cannot be placed, the first are of row %s: %s", changes,
-				len(lost), rs, x.keyText(lost[0].Key), e.Message))
+			fmt.Sprintf("%s of %s of rowset %d cannot be placed, the first are of row %s: %s",
+				fault.Count(changes, "change"),
+				fault.Count(len(lost), "row"), rs, x.keyText(lost[0].Key), e.Message))
 	}
 	sorted.StablyBy(out, func(a, b LoggedChange) int { return cmp.Compare(a.Row, b.Row) })
 	if len(out) > 0 {

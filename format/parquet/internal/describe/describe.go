@@ -116,7 +116,7 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 			name := fmt.Sprintf("row_groups[%d].%s", g, r.Footer.Schema.Column(c).Path())
 			m := chunk.MetaData
 			add(name, "encrypted", chunk.EncryptedSpan, nil)
-			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
+			value := fmt.Sprintf("%s, %s", fault.Count(m.NumValues, "value"), m.Codec)
 			add(name, value, r.ChunkSpan(g, c),
 				func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
 			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
@@ -151,7 +151,8 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 		}
 		add(name, "", x.At, o.index(func(r *thrift.Reader) { meta.Walk(r, "meta_data", is) }, nil, nil, 0))
 	}
-	add("footer", fmt.Sprintf("%d row groups, %d columns", len(r.Footer.RowGroups), r.Footer.Schema.NumColumns()),
+	add("footer", fmt.Sprintf("%s, %s", fault.Count(len(r.Footer.RowGroups), "row group"),
+		fault.Count(r.Footer.Schema.NumColumns(), "column")),
 		r.FooterAt, o.metadata)
 	add("footer.length", fmt.Sprint(r.FooterAt.Len), r.Span(r.Size-8, 4), nil)
 	add("footer.magic", r.Magic(), r.Span(r.Size-4, 4), nil)

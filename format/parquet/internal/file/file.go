@@ -191,7 +191,7 @@ func (r *File) check() error {
 		path := fmt.Sprintf("row_groups[%d]", i)
 		if len(g.Columns) != columns || g.NumRows < 0 {
 			return fault.Corruptf(r.FooterAt, path,
-				"does not have the %d columns of the schema, or a negative number of rows", columns)
+				"does not have the %s of the schema, or a negative number of rows", fault.Count(columns, "column"))
 		}
 		for k := range columns {
 			if err := r.checkChunk(i, k, fmt.Sprintf("%s.columns[%d]", path, k)); err != nil {

@@ -135,8 +135,8 @@ func (r *File) ColumnIndex(ctx context.Context, group, leaf, pages int) (*meta.C
 	if len(x.NullPages) != pages || len(x.Min) != pages || len(x.Max) != pages || x.Nulls != nil &&
 		len(x.Nulls) != pages {
 		return nil, fault.Corruptf(x.At, path,
-			"%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
-			len(x.NullPages), len(x.Min), len(x.Max), len(x.Nulls), pages)
+			"%d null_pages, %d min_values, %d max_values and %d null_counts for %s",
+			len(x.NullPages), len(x.Min), len(x.Max), len(x.Nulls), fault.Count(pages, "page"))
 	}
 	return &x, nil
 }

@@ -146,8 +146,8 @@ func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) err
 		}
 		end = base + off + int64(x.Sizes[i])
 		if f := x.FirstRow[i]; i == 0 && f != 0 || f < last || f > rows {
-			return fault.Corruptf(x.At, path+".first_row_index", "%d after %d in a row group of %d rows", f, last,
-				rows)
+			return fault.Corruptf(x.At, path+".first_row_index", "%d after %d in a row group of %s", f, last,
+				fault.Count(rows, "row"))
 		}
 		last = x.FirstRow[i]
 	}

@@ -48,7 +48,7 @@ type Page struct {
 func (p *Page) IsData() bool { return p.Kind == DataPage || p.Kind == DataPageV2 }
 
 func (p *Page) String() string {
-	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", EnumName(PageTypes, p.Kind), p.Values,
+	return fmt.Sprintf("%s, %s, %s, %d bytes uncompressed", EnumName(PageTypes, p.Kind), fault.Count(p.Values, "value"),
 		EnumName(Encodings, p.Encoding), p.Raw)
 }
 

@@ -81,7 +81,8 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	case h.Size != int64(len(body)):
 		return nil, fault.Corruptf(h.Header, "compressed_page_size", "%d bytes, but the page has %d", h.Size, len(body))
 	case h.Values < 0 || h.Raw < 0 || d.Ref.Values >= 0 && h.Values != d.Ref.Values:
-		return nil, fault.Corruptf(h.Header, "num_values", "expected %d values, found %d", d.Ref.Values, h.Values)
+		return nil, fault.Corruptf(h.Header, "num_values", "expected %s, found %d",
+			fault.Count(d.Ref.Values, "value"), h.Values)
 	}
 	if d.Ref.Count > 0 {
 		h.Values = d.Ref.Count
@@ -212,7 +213,8 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	n := d.h.Values
 	if width := int64(max(c.Form.width, 4)); n > d.Limit/width || n > 1<<31-1 {
 		return fault.Limitf(d.h.Header, "num_values",
-			"%d values of %d bytes are more than a page may have (%d, page limit or memory limit)", n, width, d.Limit)
+			"%s of %d bytes are more than a page may have (%d, page limit or memory limit)", fault.Count(n, "value"),
+			width, d.Limit)
 	}
 	levels := 0
 	if d.h.Kind == meta.DataPage {
@@ -355,7 +357,7 @@ func (d *PageTask) checkRows(rep []byte) error {
 		if d.Ref.FromIndex {
 			what = "offset_index.first_row_index"
 		}
-		return fault.Corruptf(d.h.Header, what, "%d rows, but %d begin in the page", d.Ref.Rows, n)
+		return fault.Corruptf(d.h.Header, what, "%s, but %d begin in the page", fault.Count(d.Ref.Rows, "row"), n)
 	}
 	return nil
 }

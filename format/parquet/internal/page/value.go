@@ -324,7 +324,8 @@ func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, e
 	switch enc {
 	case meta.PlainValues:
 		if len(data) != size {
-			return nil, fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k,
+			return nil, fault.Rel(0, len(data), "values", "%d bytes where %s of %s have %d", len(data),
+				fault.Count(k, "value"),
 				v.typ, size)
 		}
 		return data, nil

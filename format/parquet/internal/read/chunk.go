@@ -144,7 +144,7 @@ func (r *Reader) Readable(group, col int) error {
 	rows, values := r.Footer.RowGroups[group].NumRows, c.MetaData.NumValues
 	if r.Leaves[col].MaxRep == 0 && values != rows || values < rows {
 		return fault.Corruptf(r.ChunkSpan(group, col), meta.IndexPath(group, col, "num_values"),
-			"%d, but the row group has %d rows", values, rows)
+			"%d, but the row group has %s", values, fault.Count(rows, "row"))
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (t *pageTable) walk(ctx context.Context) error {
 		meta.PageModule{Cipher: t.cipher(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
 	if err == nil && h.IsData() && t.values+h.Values > m.NumValues {
 		return t.contradicted(ctx, fault.Corruptf(h.Header, t.path(t.seen)+".num_values",
-			"%d values, but the chunk has %d, and %d came before", h.Values, m.NumValues, t.values))
+			"%s, but the chunk has %d, and %d came before", fault.Count(h.Values, "value"), m.NumValues, t.values))
 	}
 	if errors.Is(err, fault.Corrupt) {
 		return t.fallBackToIndex(ctx, err)

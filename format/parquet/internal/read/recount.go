@@ -46,8 +46,8 @@ func (t *pageTable) hides(ctx context.Context) error {
 		case err != nil:
 			return err
 		case h.IsData() && h.Values > 0:
-			return fault.Corruptf(h.Header, t.path(t.seen), "%d values, but the chunk has %d, and %d came before",
-				h.Values, t.values, t.values)
+			return fault.Corruptf(h.Header, t.path(t.seen), "%s, but the chunk has %d, and %d came before",
+				fault.Count(h.Values, "value"), t.values, t.values)
 		}
 		at = at.Sub(h.Body.End()-at.Off, at.End()-h.Body.End())
 	}

@@ -139,8 +139,8 @@ func (w *pageWalk) divide(rows int64) error {
 		return w.make(&found[0])
 	}
 	return fault.Corruptf(r.Span(w.pages[0].Header.Off-r.Base, 0), "pages",
-		"they can be row groups of %d rows or of %d: option row-group-rows=N decides",
-		found[0].rows[0], found[1].rows[0])
+		"they can be row groups of %s or of %d: option row-group-rows=N decides",
+		fault.Count(found[0].rows[0], "row"), found[1].rows[0])
 }
 
 // divisions returns all ways to divide the pages into row groups with equal numbers of rows, except for the last group;
@@ -446,7 +446,7 @@ func (w *pageWalk) reportLeftover(next int) {
 	if next < len(w.pages) && len(w.lost) == 0 {
 		at := w.pages[next].Header.Off
 		w.s.Rows("parquet.rows.lost", r.Span(at-r.Base, w.end-(at-r.Base)), [2]int64{-1, -1}, -1,
-			"%d pages after the last whole row group: they are given up", len(w.pages)-next)
+			"%s after the last whole row group: they are given up", fault.Count(len(w.pages)-next, "page"))
 		return
 	}
 	if w.cut && len(w.lost) == 0 {

@@ -227,8 +227,8 @@ func (s *recoverer) rebuild(left *footerLeft, pairs []meta.KeyValue) error {
 	}
 	s.lost = w.lost
 	n := s.r.Footer.NumRows
-	s.Rows("parquet.recovered", s.r.Span(0, s.r.Size), [2]int64{0, n}, 0, "%d row groups with %d rows were found",
-		len(s.r.Footer.RowGroups), n)
+	s.Rows("parquet.recovered", s.r.Span(0, s.r.Size), [2]int64{0, n}, 0, "%s with %d rows were found",
+		fault.Count(len(s.r.Footer.RowGroups), "row group"), n)
 	return nil
 }
 

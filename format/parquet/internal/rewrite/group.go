@@ -243,11 +243,11 @@ func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
 	}
 	defer f.Close()
 	if f.Footer.NumRows != j.rows {
-		return fmt.Errorf("it has %d rows instead of %d", f.Footer.NumRows, j.rows)
+		return fmt.Errorf("it has %s instead of %d", fault.Count(f.Footer.NumRows, "row"), j.rows)
 	}
 	for _, m := range j.made {
 		if m.group >= len(f.Footer.RowGroups) {
-			return fmt.Errorf("it has %d row groups only", len(f.Footer.RowGroups))
+			return fmt.Errorf("it has %s only", fault.Count(len(f.Footer.RowGroups), "row group"))
 		}
 		at := f.ChunkSpan(m.group, m.leaf)
 		if m.size > 0 && at.Off != m.at || at.Len != m.size {

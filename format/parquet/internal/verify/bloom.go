@@ -46,7 +46,8 @@ func (v *verifier) bloom(group, leaf int) {
 	var missing int64
 	err = hashes(v.r, v.ctx, group, leaf, func(hash uint64) { missing += order.BoolInt(!bits.MightContain(hash)) })
 	if missing > 0 {
-		v.find("parquet.bloom", fault.Corruptf(at, path, "%d values of the column chunk are not in it", missing))
+		v.find("parquet.bloom", fault.Corruptf(at, path, "%s of the column chunk are not in it",
+			fault.Count(missing, "value")))
 	} else {
 		v.findUnlessDamage("parquet.bloom", err)
 	}

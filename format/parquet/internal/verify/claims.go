@@ -287,8 +287,9 @@ func (c *claim) checkBounds(view *order.View, at int64) error {
 	c.reported, c.first = true, at+view.Row(k)
 	in, of := c.inDoubt()
 	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is %s, outside its bounds (%s): they or "+
-		"the page are wrong, and nothing proves the %d rows of the %s", c.first, shownValue(view.Leaf, k),
-		strings.TrimPrefix(boundText(", min ", c.min)+boundText(", max ", c.max), ", "), in.Len(), of)
+		"the page are wrong, and nothing proves the %s of the %s", c.first, shownValue(view.Leaf, k),
+		strings.TrimPrefix(boundText(", min ", c.min)+boundText(", max ", c.max), ", "), fault.Count(in.Len(), "row"),
+		of)
 }
 
 // inDoubt returns the rows of the page with the value outside the bounds; all rows of c if the page is unknown.
@@ -417,8 +418,8 @@ func (v *verifier) finish(c *claim) {
 		if c.likeRust(v.r.Footer.Schema.Column(c.leaf.Column).MaxRepetitionLevel() > 0) {
 			code = knownWrong
 		}
-		v.find(code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.allNull,
-			c.values, where))
+		v.find(code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %s (%s)", *c.allNull,
+			fault.Count(c.values, "value"), where))
 	}
 	if c.nans >= 0 && c.nans != c.nansSeen {
 		v.find(c.code, fault.Corruptf(c.at, c.path+".nan_count", "%d, there are %d (%s)", c.nans, c.nansSeen, where))
@@ -439,7 +440,7 @@ func (v *verifier) finish(c *claim) {
 func (c *claim) distinctSeen() string {
 	switch n := int64(len(c.seen)); {
 	case c.seen == nil:
-		return fmt.Sprintf("%d values", c.values)
+		return fault.Count(c.values, "value")
 	case n > c.distinct:
 		return "more"
 	default:

@@ -132,7 +132,8 @@ func (w *chunkWalk) pageRows() []vec.Range {
 func (w *chunkWalk) compare(base int64) error {
 	x, path := w.x, meta.IndexPath(w.group, w.leaf, "offset_index")
 	if len(x.Offsets) != len(w.data) {
-		return fault.Corruptf(x.At, path, "%d pages, the column chunk has %d", len(x.Offsets), len(w.data))
+		return fault.Corruptf(x.At, path, "%s, the column chunk has %d", fault.Count(len(x.Offsets), "page"),
+			len(w.data))
 	}
 	row := int64(0)
 	for i, p := range w.data {

@@ -75,7 +75,8 @@ func (e *encryption) check() error {
 		return nil
 	}
 	if n := len(e.found); n > meta.MaxOrdinal {
-		return fault.Limitf(fault.Span{}, "", "%d columns: an encrypted file has %d at most", n, meta.MaxOrdinal)
+		return fault.Limitf(fault.Span{}, "", "%s: an encrypted file has %d at most", fault.Count(n, "column"),
+			meta.MaxOrdinal)
 	}
 	for name := range e.keys.Columns() {
 		if !e.found[name] {

@@ -153,7 +153,8 @@ func (f *File) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 
 func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *layout.FileMeta) {
 	trace(region.Node{Kind: region.Struct, Name: "file_metadata", At: at, Inner: -1,
-		Value: fmt.Sprintf("generation %s, %s, %d row groups, %d rows", m.Gen, m.Protocol, len(m.Groups), m.Rows)})
+		Value: fmt.Sprintf("generation %s, %s, %s, %s", m.Gen, m.Protocol, fault.Count(len(m.Groups), "row group"),
+			fault.Count(m.Rows, "row"))})
 	layout.ParseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
 }
 
@@ -298,8 +299,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 		return fault.Corruptf(at, path+".max_definition_level", "expected at most %d, the names of the path, found %d",
 			len(m.Path), m.MaxDef)
 	case len(m.Path) > math.MaxUint8 || m.HasLevels && m.MaxDef > math.MaxUint8: // a level is a byte
-		return fault.Limitf(at, path+".path_in_schema", "%d names and %d levels, and at most %d are read", len(m.Path),
-			m.MaxDef, math.MaxUint8)
+		return fault.Limitf(at, path+".path_in_schema", "%d names and %s, and at most %d are read", len(m.Path),
+			fault.Count(m.MaxDef, "level"), math.MaxUint8)
 	case m.HasLevels && (m.MaxDef < 0 || m.MaxRep < 0 || m.MaxRep > m.MaxDef):
 		return fault.Corruptf(at, path, "max levels %d and %d", m.MaxDef, m.MaxRep)
 	}

@@ -145,7 +145,8 @@ func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string
 		}
 		if o == nil {
 			return fault.Corruptf(part.MetaAt, path, "%q is another part, or of another table: by its own "+
-				"metadata it has %d row groups, and none of %d rows", filePath, len(own), g.Rows)
+				"metadata it has %s, and none of %s", filePath, fault.Count(len(own), "row group"),
+				fault.Count(g.Rows, "row"))
 		}
 		if odd, what := g.Differs(o); odd > 1 || odd > 0 && part.Footer.HasCRC {
 			return fault.Corruptf(part.MetaAt, path,

@@ -136,7 +136,7 @@ func (t *Table) walk(ctx context.Context) error {
 	t.values -= p.Values
 	return fault.Corruptf(t.At.Sub(p.Off, p.Size),
 		layout.PagePath(t.Group, t.Col, before)+".header.data_page.num_values",
-		"%d values, but the chunk has %d and %d came before", p.Values, t.Meta.Values, t.values)
+		"%s, but the chunk has %d and %d came before", fault.Count(p.Values, "value"), t.Meta.Values, t.values)
 }
 
 // header reads the next header and adds its page if it is a data page.
@@ -144,7 +144,8 @@ func (t *Table) header(ctx context.Context) error {
 	path := layout.PagePath(t.Group, t.Col, len(t.Pages))
 	if t.next < layout.MagicLen || t.next >= t.At.Len {
 		return fault.Corruptf(t.File.ChunkSpan(t.Group, t.Col), path,
-			"it would begin at %d, where no page can be: found %d of %d values", t.next, t.values, t.Meta.Values)
+			"it would begin at %d, where no page can be: found %d of %s", t.next, t.values,
+			fault.Count(t.Meta.Values, "value"))
 	}
 	h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(t.next, t.At.Len-t.next), path)
 	if err != nil {
@@ -337,8 +338,8 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	}
 	if h.Kind != layout.DataPage || int64(h.Stored) != int64(len(stored)) || int64(h.Values) != p.Values {
 		return fault.Corruptf(head, "header",
-			"expected a data page of %d values and %d bytes, found a %s of %d values and %d bytes", p.Values,
-			len(stored), layout.PageKind(h.Kind), h.Values, h.Stored)
+			"expected a data page of %s and %d bytes, found a %s of %s and %d bytes", fault.Count(p.Values, "value"),
+			len(stored), layout.PageKind(h.Kind), fault.Count(h.Values, "value"), h.Stored)
 	}
 	if d.verify && h.HasCRC {
 		if crc := layout.CRC(stored); crc != h.CRC {

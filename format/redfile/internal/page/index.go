@@ -88,7 +88,8 @@ func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 		rows += int64(e.Rows)
 	}
 	if values != t.Meta.Values || t.rows >= 0 && rows != t.rows {
-		return fmt.Sprintf("expected %d values and %d rows, its pages have %d and %d", t.Meta.Values, t.rows, values,
+		return fmt.Sprintf("expected %s and %s, its pages have %d and %d", fault.Count(t.Meta.Values, "value"),
+			fault.Count(t.rows, "row"), values,
 			rows)
 	}
 	return ""

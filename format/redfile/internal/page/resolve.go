@@ -52,7 +52,8 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		return t.checkPlace(ctx, begin, end)
 	}
 	odd = fault.Corruptf(t.At.Sub(begin, min(max(t.next-begin, 0), t.At.Len-begin)),
-		layout.ChunkPath(t.Group, t.Col)+".num_values", "expected %d values, the page headers have %d", t.Meta.Values,
+		layout.ChunkPath(t.Group, t.Col)+".num_values", "expected %s, the page headers have %d",
+		fault.Count(t.Meta.Values, "value"),
 		t.values)
 	wrong, err := t.contradictory(ctx, t.Meta.Values-t.values)
 	if err != nil {
@@ -105,8 +106,8 @@ func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 		return err
 	case placed != yes && !t.File.NoVerify:
 		t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
-			"its pages have %d of %d values, and nothing shows that they are where they were written: their rows are "+
-				"not known", t.values, t.Meta.Values)
+			"its pages have %d of %s, and nothing shows that they are where they were written: their rows are "+
+				"not known", t.values, fault.Count(t.Meta.Values, "value"))
 	case t.noChecksum && !t.File.NoVerify:
 		p := &t.Pages[n-1]
 		p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
@@ -114,8 +115,8 @@ func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 	case n > 1 && t.Pages[n-1].Values <= t.Pages[n-2].Values/2 && !t.File.NoVerify:
 		p := &t.Pages[n-1]
 		p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
-			"it has %d values, the page before it %d, as if it were the last of a chunk, and no page begins where it "+
-				"ends: it may be that of another one", p.Values, t.Pages[n-2].Values)
+			"it has %s, the page before it %d, as if it were the last of a chunk, and no page begins where it "+
+				"ends: it may be that of another one", fault.Count(p.Values, "value"), t.Pages[n-2].Values)
 	}
 	return nil
 }
@@ -147,7 +148,8 @@ func (t *Table) checkRows(ctx context.Context) error {
 	}
 	if rows != t.rows {
 		t.Pages, t.err = nil, fault.Corruptf(t.File.ChunkSpan(t.Group, t.Col), layout.ChunkPath(t.Group, t.Col),
-			"expected %d rows, %d begin in the chunk: without checksums any of its pages may be wrong", t.rows, rows)
+			"expected %s, %d begin in the chunk: without checksums any of its pages may be wrong",
+			fault.Count(t.rows, "row"), rows)
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func (r *recoverer) byPaths() {
 	}
 	if len(r.groups) > 0 && paths.n != len(r.groups[0].Columns) {
 		r.Rows("redfile.rows.lost", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
-			"chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].Columns))
+			"chunks of %s, the row groups before have %d; they are given up", fault.Count(paths.n, "column"),
+			len(r.groups[0].Columns))
 		return
 	}
 	begins := sure

@@ -301,8 +301,8 @@ func (r *recoverer) count(f *table.File) error {
 	if more == "" {
 		f.Footer.Rows = rows
 	}
-	r.Rows("redfile.recovered", r.f.At, [2]int64{0, rows}, 0, "%d row groups with %s%d rows were found",
-		len(r.groups), more, rows)
+	r.Rows("redfile.recovered", r.f.At, [2]int64{0, rows}, 0, "%s with %s%d rows were found",
+		fault.Count(len(r.groups), "row group"), more, rows)
 	return nil
 }
 
@@ -511,8 +511,8 @@ func (r *recoverer) bySync(s *layout.SyncBlock) {
 	}
 	if len(r.groups) > 0 && len(s.Columns) != len(r.groups[0].Columns) || s.GroupRows < 0 || !s.Ascending() {
 		r.Rows("redfile.sync.damaged", r.f.At.Sub(s.Offset, 1), [2]int64{-1, -1}, 0,
-			"a sync block of %d columns and %d rows, which contradicts the row groups before it",
-			len(s.Columns), s.GroupRows)
+			"a sync block of %s and %s, which contradicts the row groups before it",
+			fault.Count(len(s.Columns), "column"), fault.Count(s.GroupRows, "row"))
 		return
 	}
 	group := len(r.groups)

@@ -322,7 +322,7 @@ func (r *recoverer) reportCut(c *cutFooter, whole int) {
 		return
 	}
 	r.Rows("redfile.footer.cut", at, [2]int64{-1, -1}, 0, "the metadata of the file is cut: its schema is there, and "+
-		"the metadata of all columns of %d of %d row groups", whole, max(c.meta.Declared, whole))
+		"the metadata of all columns of %d of %s", whole, fault.Count(max(c.meta.Declared, whole), "row group"))
 }
 
 // reportRest reports the rows that the file had, by the metadata, beyond those of the row groups that are described.

@@ -87,7 +87,7 @@ func (v *value) CheckEncoding(enc layout.Encoding, at fault.Span, path string) e
 func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
 	switch {
 	case enc == layout.GroupVarInt && k > len(data), v.typ == layout.ByteArray && int64(k)*4 > int64(len(data)):
-		return fault.Rel(0, len(data), "values", "%d values in %d bytes", k, len(data))
+		return fault.Rel(0, len(data), "values", "%s in %d bytes", fault.Count(k, "value"), len(data))
 	case enc == layout.GroupVarInt || v.typ == layout.ByteArray:
 		return nil
 	}
@@ -96,7 +96,8 @@ func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
 		want = int64(k) * int64(v.typ.Size())
 	}
 	if int64(len(data)) != want {
-		return fault.Rel(0, len(data), "values", "expected %d bytes for %d values of %s, there are %d", want, k, v.typ,
+		return fault.Rel(0, len(data), "values", "expected %d bytes for %s of %s, there are %d", want,
+			fault.Count(k, "value"), v.typ,
 			len(data))
 	}
 	return nil
@@ -189,8 +190,8 @@ func (v *value) narrow(out, data []byte, k int) error {
 func (v *value) fixed(out, data []byte, skip, k, total int) error {
 	step := 4 + v.Width
 	if len(data) != total*step {
-		return fault.Rel(0, len(data), "values", "expected %d bytes for %d values of %d bytes, there are %d",
-			total*step, total, v.Width, len(data))
+		return fault.Rel(0, len(data), "values", "expected %d bytes for %s of %d bytes, there are %d",
+			total*step, fault.Count(total, "value"), v.Width, len(data))
 	}
 	if v.Width == 16 {
 		return fixed16(out, data[skip*step:], k)

@@ -111,7 +111,7 @@ func (f *File) makeArrow(stored []schema.Leaf) error {
 		return err
 	}
 	if len(ls) != len(stored) {
-		return fault.Bugf("redfile: %d Arrow leaves of %d columns", len(ls), len(stored))
+		return fault.Bugf("redfile: %d Arrow leaves of %s", len(ls), fault.Count(len(stored), "column"))
 	}
 	for i := range ls {
 		if ls[i].Type != stored[i].Type || ls[i].MaxDef != stored[i].MaxDef || ls[i].MaxRep != stored[i].MaxRep {
@@ -152,7 +152,7 @@ func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 		return err
 	}
 	if len(ls) != len(stored) && len(stored) > 0 {
-		return fmt.Errorf("expected %d columns, it has %d", len(stored), len(ls))
+		return fmt.Errorf("expected %s, it has %d", fault.Count(len(stored), "column"), len(ls))
 	}
 	for i := range stored {
 		if ls[i].Type != stored[i].Type || ls[i].MaxDef != stored[i].MaxDef || ls[i].MaxRep != stored[i].MaxRep {

@@ -247,13 +247,14 @@ func (f *File) Meta() []format.KeyValue {
 	}
 	for i, g := range m.Groups {
 		out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d", i),
-			Value: fmt.Sprintf("%d rows, %d bytes", g.Rows, g.Bytes)})
+			Value: fmt.Sprintf("%s, %d bytes", fault.Count(g.Rows, "row"), g.Bytes)})
 		for k, c := range g.Columns {
 			if c.Meta != nil {
 				out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d column %s", i,
 					strings.Join(f.Leaves[k].Path, ".")),
-					Value: fmt.Sprintf("%s, %v, %s, %d values, %d bytes stored, %d raw", c.Meta.Type,
-						c.Meta.Encodings, c.Meta.Codec, c.Meta.Values, c.Meta.Stored, c.Meta.Raw)})
+					Value: fmt.Sprintf("%s, %v, %s, %s, %d bytes stored, %d raw", c.Meta.Type,
+						c.Meta.Encodings, c.Meta.Codec, fault.Count(c.Meta.Values, "value"), c.Meta.Stored,
+						c.Meta.Raw)})
 			}
 		}
 	}

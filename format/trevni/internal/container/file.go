@@ -90,7 +90,8 @@ func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	first := c()
 	h := layout.ParseHeader(first)
 	trace(region.Node{Kind: region.Struct, Name: "header", At: at.Sub(0, int64(first.Pos())), Inner: -1,
-		Value: fmt.Sprintf("version %d, %d rows, %d columns", h.Version, h.Rows, len(h.Columns))})
+		Value: fmt.Sprintf("version %d, %s, %s", h.Version, fault.Count(h.Rows, "row"),
+			fault.Count(len(h.Columns), "column"))})
 	second := c()
 	second.Trace(trace, 1)
 	layout.ParseHeader(second)

@@ -115,7 +115,7 @@ func ParseHeader(c *Cursor) (h Header) {
 	for i := int64(0); i < n && c.Err() == nil; i++ {
 		if c.Limits != nil && i >= c.Limits.Fields {
 			c.FailClass(fault.Limit, c.Pos(), 0, "column-count",
-				"%d columns, and at most %d are read (field limit)", n, c.Limits.Fields)
+				"%s, and at most %d are read (field limit)", fault.Count(n, "column"), c.Limits.Fields)
 			break
 		}
 		c.Spend(perColumn)

@@ -59,7 +59,8 @@ func Enums(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used i
 // fixeds decodes binary values of a fixed size, which are stored with their length.
 func fixeds(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
 	if int64(n)*int64(p.Size+1) > int64(len(src)) {
-		return 0, fault.Rel(0, len(src), "", "%d values of %d bytes do not fit %d bytes", n, p.Size, len(src))
+		return 0, fault.Rel(0, len(src), "", "%s of %d bytes do not fit %d bytes", fault.Count(n, "value"), p.Size,
+			len(src))
 	}
 	out := dst.Data(dst.Extend(n))
 	return eachFixed(p.Size, src, n, func(i int, v []byte) { copy(out[i*p.Size:], v) })

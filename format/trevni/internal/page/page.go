@@ -124,8 +124,8 @@ func NewChunk(ctx context.Context, f *container.File, p *Physical, rows vec.Rang
 		c.reserved.expect(c.cb, rows)
 	}
 	if p.Counted() && c.cb.Rows > f.Header.Rows {
-		c.err = fault.Corruptf(c.cb.Desc, f.PathOf(p.Stored), "the blocks have %d rows, the header says %d",
-			c.cb.Rows, f.Header.Rows)
+		c.err = fault.Corruptf(c.cb.Desc, f.PathOf(p.Stored), "the blocks have %s, the header says %d",
+			fault.Count(c.cb.Rows, "row"), f.Header.Rows)
 	}
 	if !p.Counted() && c.cb.Rows == 0 && f.Header.Rows > 0 {
 		c.err = FewEntries(f, c.cb, f.PathOf(p.Stored))
@@ -150,8 +150,8 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 		}
 		c.err, c.sub = io.EOF, c.cb.Rows
 		if c.cb.Rows < c.f.Header.Rows {
-			c.err = fault.Corruptf(c.cb.Desc, c.f.PathOf(c.p.Stored), "the blocks have %d rows, the header says %d",
-				c.cb.Rows, c.f.Header.Rows)
+			c.err = fault.Corruptf(c.cb.Desc, c.f.PathOf(c.p.Stored), "the blocks have %s, the header says %d",
+				fault.Count(c.cb.Rows, "row"), c.f.Header.Rows)
 		}
 	}
 	if c.err == io.EOF || c.sub >= min(c.f.Header.Rows, c.rows.To) {
@@ -452,7 +452,8 @@ func (d *decoding) items(a *Arrays, dst *vec.Vector, n int) error {
 		all = scratch[:(bits+7)/8]
 	}
 	if a.values != int64(n) {
-		return fault.Rel(0, len(a.Bytes), "", "the block has %d values, its lengths make %d", a.values, n)
+		return fault.Rel(0, len(a.Bytes), "", "the block has %s, its lengths make %d", fault.Count(a.values, "value"),
+			n)
 	}
 	_, err := d.p.dense(dst, all, n, d)
 	return err
@@ -498,12 +499,12 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	w := int64(d.p.Width)
 	if int64(n)*w > d.limit {
 		return fault.Limitf(fault.Span{}, "",
-			"%d rows of %d values are more than a page may have (page limit or memory limit)", n, w)
+			"%s of %d values are more than a page may have (page limit or memory limit)", fault.Count(n, "row"), w)
 	}
 	skip := 0
 	if sub := d.task.Page.Sub; sub > 0 {
 		if d.p.StoredType == layout.Boolean && sub*w%8 != 0 {
-			return fault.Unsupportedf(fault.Span{}, "", "a block of %d rows of %d booleans", d.b.Rows, w)
+			return fault.Unsupportedf(fault.Span{}, "", "a block of %s of %d booleans", fault.Count(d.b.Rows, "row"), w)
 		}
 		if sub*w > int64(len(d.o.Raw))*8 && d.p.StoredType != layout.Null {
 			return truncated(d.o.Raw, int(sub), n)

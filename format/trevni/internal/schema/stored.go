@@ -302,8 +302,8 @@ func CheckLimits(f *container.File) error {
 		}
 	}
 	if maxRows := f.Limits.Page / perRow; len(h.Columns) == 0 && h.Rows > maxRows {
-		return fault.Limitf(f.At.Sub(4, 8), "header.row-count", "%d rows without a column, of which nothing but this "+
-			"number is stored; at most %d are read (page limit)", h.Rows, maxRows)
+		return fault.Limitf(f.At.Sub(4, 8), "header.row-count", "%s without a column, of which nothing but this "+
+			"number is stored; at most %d are read (page limit)", fault.Count(h.Rows, "row"), maxRows)
 	}
 	if spent > f.Limits.Opening {
 		return fault.Limitf(f.At.Sub(0, h.Size), "header",

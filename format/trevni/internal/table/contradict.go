@@ -30,7 +30,7 @@ func (t *Table) contradictions() (out []region.Finding) {
 	}
 	if left := t.File.At.Len - h.Size; len(h.Columns) == 0 && h.Rows > 0 && left > 0 {
 		r.Report("trevni.header.contradiction", t.File.At.Sub(12, 4), "header.column-count",
-			"no column, but %d rows, and %d bytes after the header that no column claims", h.Rows, left)
+			"no column, but %s, and %d bytes after the header that no column claims", fault.Count(h.Rows, "row"), left)
 	}
 	if key, at, ok := t.schemaUnderOtherKey(); ok {
 		r.Report("trevni.header.contradiction", at, "file-metadata", "the value of key %q is an Avro schema of these "+

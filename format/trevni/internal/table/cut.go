@@ -24,7 +24,7 @@ func (t *Table) CheckCut(ctx context.Context) error {
 	r := check.Collect(ctx, t.name, layout.Codes, &t.Cut)
 	if after > 0 {
 		r.Report("trevni.column.damaged", f.At.Sub(f.At.Len, 0), "header.column-start",
-			"%d of %d columns begin after the end of the file: it is cut", after, len(f.Header.Columns))
+			"the file is cut: it ends before the beginning of %d of %d columns", after, len(f.Header.Columns))
 		return nil
 	}
 	if last < 0 {

@@ -101,7 +101,7 @@ func (r *Batching) cell(c *cellColumn, at, to int64) error {
 		}
 		if !ok {
 			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.Plan.Columns[c.col].Name,
-				"it ends after %d of %d rows", at, g.Rows)
+				"it ends after %d of %s", at, fault.Count(g.Rows, "row"))
 		}
 		if !r.Tolerates(err) {
 			return err

@@ -184,7 +184,7 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 		return false, nil
 	}
 	err = lanes[0].withColumn(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-		"the column ends after %d of %d rows", w.At, w.group.Rows))
+		"the column ends after %d of %s", w.At, fault.Count(w.group.Rows, "row")))
 	if !w.run.Tolerates(err) {
 		return false, err
 	}
@@ -220,7 +220,7 @@ func (w *Windows) uneven(long lane) (more bool, err error) {
 			continue
 		}
 		err := fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-			"column %s ends after %d rows, column %s has more", l.name(), w.At, long.name())
+			"column %s ends after %s, column %s has more", l.name(), fault.Count(w.At, "row"), long.name())
 		if !w.run.Tolerates(err) {
 			return false, err
 		}

@@ -393,7 +393,7 @@ func (f *field) checkEnds(end, to int64) error {
 		for _, o := range f.leaves {
 			if l.ended && l.end == end && o.end > end {
 				return fault.Corruptf(fault.Span{Object: f.group.Part}, "",
-					"column %s ends after %d rows, column %s has more", l.col.Name, end, o.col.Name)
+					"column %s ends after %s, column %s has more", l.col.Name, fault.Count(end, "row"), o.col.Name)
 			}
 		}
 	}
