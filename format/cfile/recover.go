@@ -36,6 +36,7 @@ type recovery struct {
 	guessed bool                   // blocks were found by guessing options
 	suspect bool                   // no checksum proves that the footer is intact
 	rows    int64                  // number of rows known from other sources; -1: unknown
+	stated  int64                  // number of rows that the footer states
 	limit   error                  // error of an exceeded limit, which is not damage
 	vals    *vec.Vector
 	spare   vec.Arena
@@ -221,6 +222,7 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 // are no checksums, that declaration may be damaged too, so the options are tried.
 func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]columnfile.DataBlock, error) {
 	t := &r.f.Footer
+	r.stated = t.NumValues
 	if t.NumValues >= 0 && r.f.Kind() == block.KindBloom {
 		return nil, nil
 	}
@@ -265,6 +267,7 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	if err := r.find(); err != nil {
 		return nil, err
 	}
+	r.count()
 	return r.complete(), nil
 }
 
@@ -347,8 +350,8 @@ func (r *recovery) search(endless bool) error {
 		}
 		if b.Rows < 0 {
 			x, n := r.block(b.Ptr.Offset, b.Ptr.Offset+b.Ptr.Size)
-			if n != b.Ptr.Size || x.First < row {
-				continue
+			if n != b.Ptr.Size || x.First < row || x.First > row && until >= 0 && x.First+x.Rows > until {
+				continue // not a block of this file, or its ordinal is damaged
 			}
 			b = x
 		}

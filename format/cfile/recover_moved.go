@@ -59,6 +59,33 @@ func (r *recovery) shift() int64 {
 	return r.f.At.Len - int64(len(r.f.Foot)) - end
 }
 
+// count numbers the rows of the blocks found by their order, if these are all blocks of the file: nothing has moved,
+// each begins where the one before it ends, the first behind the header, and together they have as many rows as the
+// footer states. What contradicts that then is the blocks' own ordinals.
+func (r *recovery) count() {
+	at, row := int64(len(r.f.Head)), int64(0)
+	for _, b := range r.known {
+		if b.Ptr.Offset != at || b.Rows < 0 {
+			return
+		}
+		at, row = at+b.Ptr.Size, row+b.Rows
+	}
+	if row == 0 || row != r.stated || r.shift() != 0 || r.lastEndsAt(row) {
+		return
+	}
+	r.f.Footer.NumValues, r.f.Endless, row = row, false, 0
+	for i := range r.found { // how many rows there were is known after all
+		if r.found[i].Code == "cfile.numvalues" {
+			r.found[i].Lost = 0
+		}
+	}
+	for i := range r.known {
+		b := &r.known[i]
+		b.Own, b.First = b.First-row, row
+		row += b.Rows
+	}
+}
+
 // part is a structure of a file: its original offset, and how far it has moved.
 type part struct {
 	columnfile.DataBlock // First is -1 unless it is a data block

@@ -20,6 +20,7 @@ type DataBlock struct {
 	First int64 // ordinal of the first row; -1: only the block itself states it
 	Rows  int64 // number of rows; -1: likewise
 	Lost  error // why the block cannot be read; nil: it can
+	Own   int64 // by how much the block's own ordinal, which is damaged, is greater than First
 }
 
 // Chunk implements format.Chunk for a column file.
@@ -340,7 +341,7 @@ func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
 		if own.Rows >= 0 && n != own.Rows {
 			return fault.Rel(0, 0, "num_rows", "expected %s by the index, found %d", fault.Count(own.Rows, "row"), n)
 		}
-		if own.First >= 0 && int64(l.Values.Ordinal) != own.First {
+		if own.First >= 0 && int64(l.Values.Ordinal) != own.First+own.Own {
 			return fault.Rel(0, 0, "ordinal", "expected the block to begin at row %d by the index, found %d", own.First,
 				l.Values.Ordinal)
 		}
