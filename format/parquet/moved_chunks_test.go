@@ -119,7 +119,7 @@ func TestMovedChunks(t *testing.T) {
 			distances = append(distances, to-from)
 		}
 	}
-	step := 2
+	step := 5
 	if testing.Short() {
 		step = 19
 	}
