@@ -47,6 +47,9 @@ type CreateOptions struct {
 	// Found is called with the faults that Copy finds in pages, which it then does not copy: it checks more than a
 	// reader does, such as statistics. May be nil.
 	Found func(region.Finding)
+	// Publish is called when the output is complete and checked, before it becomes visible, with what Close will
+	// return, but for what only the end shows. After an error the output does not appear. May be nil.
+	Publish func(format.Summary) error
 }
 
 // Writer writes a table. Nothing is visible before Close has returned nil, and nothing remains of a writer that was
@@ -103,8 +106,19 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if f.Alters != nil {
 		changed = altered.New(sc, f.Alters(sc, wo))
 	}
+	out := &Writer{schema: given, dicts: dicts, named: named, uri: uri, altered: changed}
 	var p *proof
-	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
+	raw := sink
+	if o.Publish != nil {
+		sink = &publishing{sink, func() error {
+			var s format.Summary
+			if w, ok := out.w.(interface{ Summary() format.Summary }); ok {
+				s = w.Summary()
+			}
+			return o.Publish(out.complete(s))
+		}}
+	}
+	if _, ok := raw.(store.Peeker); ok && !o.NoCheck {
 		if p = newProof(ctx, f, uri, sc, o, wo, changed); p != nil {
 			sink = store.Before(sink, p.check)
 		}
@@ -114,7 +128,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	out := &Writer{w: w, schema: given, dicts: dicts, named: named, uri: uri, proof: p, altered: changed}
+	out.w, out.proof = w, p
 	if f.UTF8 {
 		out.fit = &fit.Fitter{Format: f.Name, Place: uri}
 	}
@@ -262,6 +276,11 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 		return s, errors.Join(err, w.Abort(ctx))
 	}
 	w.done = true
+	return w.complete(s), nil
+}
+
+// complete adds to the summary of the format's writer what is known here.
+func (w *Writer) complete(s format.Summary) format.Summary {
 	if w.fit != nil {
 		s.Altered = w.fit.Findings()
 	}
@@ -278,7 +297,28 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 			s.Retyped = append(s.Retyped, name)
 		}
 	}
-	return s, nil
+	return s
+}
+
+// publishing is a sink with a call before the commit.
+type publishing struct {
+	store.Sink
+	publish func() error
+}
+
+func (s *publishing) Commit(ctx context.Context) error {
+	if err := s.publish(); err != nil {
+		return err
+	}
+	return s.Sink.Commit(ctx)
+}
+
+// Peek implements store.Peeker.
+func (s *publishing) Peek() (store.Tree, string) {
+	if p, ok := s.Sink.(store.Peeker); ok {
+		return p.Peek()
+	}
+	return nil, ""
 }
 
 // Abort removes what was written. After Close it does nothing, so it can be deferred.

@@ -163,7 +163,7 @@ func (w *changeWriter) replaceVectors(m meta.Manifest, of map[string]bool) (meta
 	if err != nil {
 		return m, err
 	}
-	old, err := meta.ReadManifest(w.ctx, w.c.op.tree, name, w.c.op.o.Limits.WithDefaults().Metadata)
+	old, err := meta.ReadManifest(w.ctx, w.c.op.tree, name, w.c.op.o.Limits.WithDefaults().Metadata, m)
 	if err != nil {
 		return m, err
 	}

@@ -135,7 +135,7 @@ func (op *snapshotReader) manifests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if list, err = meta.ReadList(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata); err != nil {
+		if list, err = meta.ReadList(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata, op.snap.ID); err != nil {
 			return lake.Missing(err, name, "the snapshot")
 		}
 	}
@@ -156,7 +156,7 @@ func (op *snapshotReader) manifest(ctx context.Context, m meta.Manifest) error {
 	if err != nil {
 		return err
 	}
-	entries, err := meta.ReadManifest(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata)
+	entries, err := meta.ReadManifest(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata, m)
 	if err != nil {
 		return lake.Missing(err, name, "the manifest list")
 	}

@@ -57,6 +57,9 @@ func Open(ctx context.Context, tree store.Tree, name string, most int64) (*File,
 	return Read(name, b, most)
 }
 
+// Size returns the size of the file in bytes.
+func (f *File) Size() int64 { return int64(len(f.src)) }
+
 // Read is like Open but reads b; name is used in errors.
 func Read(name string, b []byte, most int64) (*File, error) {
 	f := &File{Meta: map[string][]byte{}, name: name, src: b, memoryLeft: most, maxMemory: most}

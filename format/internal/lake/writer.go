@@ -389,6 +389,9 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	return w.sum, w.sink.Commit(ctx)
 }
 
+// Summary returns what Close returns, as far as it is known.
+func (w *Writer) Summary() format.Summary { return w.sum }
+
 // Abort removes the files that were written.
 func (w *Writer) Abort(ctx context.Context) error {
 	var errs []error

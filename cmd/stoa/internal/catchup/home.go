@@ -86,6 +86,9 @@ func (h Home) sink(ctx context.Context, rel string) (store.Sink, error) {
 	return store.Strict(store.Local{}.Sink(to, nil)), nil
 }
 
+// Remove removes a file of the directory; it is not an error if there is none.
+func (h Home) Remove(ctx context.Context, rel string) error { return h.remove(ctx, rel) }
+
 // remove removes a file; it is not an error if there is none.
 func (h Home) remove(ctx context.Context, rel string) error {
 	if h.place != nil {

@@ -101,8 +101,10 @@ type conversion struct {
 	total      *content.Sum  // of a table that was written as several files
 	files      []pieces.File // the files it was written as
 	summary    summaryDoc
-	surveyed   bool           // dates and times are counted while they are written
-	seen       *survey.Survey // what was counted
+	// announce is called before a table of a lake appears, which others may then change; may be nil
+	announce func(format.Summary) error
+	surveyed bool           // dates and times are counted while they are written
+	seen     *survey.Survey // what was counted
 }
 
 const convertLong = `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
@@ -306,6 +308,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	}
 	wo.Rows = c.expected(ctx, t, spec)
 	if c.all {
+		wo.Publish = c.announce
 		c.watch(sc)
 	}
 	w, rows, before, err := c.begin(ctx, a, t, sc, spec, wo)
@@ -520,6 +523,14 @@ func (c *conversion) watch(sc *arrow.Schema) {
 	if c.surveyed {
 		c.seen = survey.New(sc, nil)
 	}
+}
+
+// dates returns the dates and times that were counted, if any are.
+func (c *conversion) dates() []survey.Column {
+	if c.seen == nil {
+		return nil
+	}
+	return c.seen.Counts()
 }
 
 // summed adds the rows that pass through seq to the checksum.

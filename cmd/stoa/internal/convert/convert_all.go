@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +73,6 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return &cli.UseError{Message: "--all converts tables that have names; what --schema reads has none",
 			Hint: cli.BySchema(paths[0])}
 	}
-	settings := c.settingsOf(paths)
 	tables, left, oo, err := gather(ctx, a, paths, oo, wo)
 	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
 	if c.salvage {
@@ -84,7 +82,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return err
 	}
 	keepFree(tables, a.Format(wo.To))
-	st, err := openState(ctx, a, dir, f.resume, settings)
+	st, err := openState(ctx, a, dir, f.resume, c.settings(), paths...)
 	if err != nil {
 		return err
 	}
@@ -112,15 +110,6 @@ func (c *conversion) settings() []string {
 	}
 	slices.Sort(opts)
 	return append(out, opts...)
-}
-
-// settingsOf returns the settings with the paths, if there are several: these may be read as one place, of any name.
-func (c *conversion) settingsOf(paths []string) []string {
-	out := c.settings()
-	if len(paths) > 1 {
-		out = append(out, "roots="+strings.Join(paths, "\x00"))
-	}
-	return out
 }
 
 // convertAll converts the tables that are not done yet, and reads all of them back. A failure of one table does not
@@ -186,57 +175,6 @@ func (r *allRun) noteTable(t oneTable, o tableOutcome) {
 	}
 }
 
-// doneBefore reports whether an earlier run has finished the table and its output is unchanged since. Otherwise it
-// removes the earlier run's output.
-func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
-	previous := r.state.find(t)
-	if previous == nil {
-		return false, nil
-	}
-	d := *previous
-	var back outcome
-	r.unlocked(func() { back = readBack(r.a, ctx, r.dir, d) })
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
-		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
-	same := t.stamped(d.Stamp)
-	if !same {
-		of := cmp.Or(append(t.entry.Dirs, t.entry.Place, t.source)...)
-		again = "the files of " + of + " are not those that an earlier run has read"
-	}
-	if d.Damaged && !(d.Taken && d.Told != nil) { // what is taken cannot be tried again
-		again = "an earlier run could not read all of it"
-	}
-	if again != "" && d.Taken {
-		err := errTaken(d, again)
-		r.noteTable(t, tableOutcome{err: err})
-		return true, r.failed(t.source, err)
-	}
-	if again != "" && back.Verdict != verdictMissing && isLake(r.c.to) {
-		at := d.place(r.dir)
-		later := laterLake(at)
-		if later && back.Rows != nil {
-			return true, r.tellLater(t, d, back)
-		}
-		if later || !same || back.Verdict == verdictDiffers { // others may read it
-			err := errLake(t, at, again, later)
-			r.noteTable(t, tableOutcome{err: err})
-			return true, r.failed(t.source, err)
-		}
-	}
-	if again == "" {
-		return true, r.tellAgain(t, d, back)
-	}
-	r.a.Note("%s: %s: it is converted again", t.source, again)
-	if err := r.c.discard(d.Output); err != nil {
-		return false, err
-	}
-	r.state.forget(t)
-	return false, nil
-}
-
 // tellAgain reports a table that an earlier run has finished, as that run did.
 func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
 	r.a.Detail("%s: done before", t.source)
@@ -260,22 +198,6 @@ func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
 	}
 	r.noteTable(t, out)
 	return r.add(out.summary)
-}
-
-// tellLater reports a table that an earlier run has finished, and that was changed since.
-func (r *allRun) tellLater(t oneTable, d doneTable, back outcome) error {
-	at := remote.Shown(d.place(r.dir))
-	why := "changed after the run that wrote it, and left as it is; stoa convert --catch-up " + t.source + " -o " + at +
-		" brings it up to date"
-	r.a.Note("%s: %s", t.source, why)
-	back.Verdict, d.Rows = verdictLater, *back.Rows
-	now := noted{}
-	if d.Noted != nil {
-		now = *d.Noted
-	}
-	now.Notes = append(slices.Clone(now.Notes), why)
-	d.Noted = &now
-	return r.tellAgain(t, d, back)
 }
 
 // lost adds what was lost and found in a table to that of all.
@@ -313,7 +235,7 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	finished := r.worst == nil
 	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
 		st.Finished = finished
-		return failed, st.save(ctx, r.a, r.dir)
+		return failed, st.finish(ctx, r.a, r.dir)
 	}
 	return failed, nil
 }
@@ -393,6 +315,9 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 		one.about = t.about
 	}
 	r.assembled(one, t)
+	if isLake(r.c.to) {
+		one.announce = func(s format.Summary) error { return r.announce(ctx, t, one, s) }
+	}
 	r.unlocked(func() { err = one.run(ctx, r.a, []string{t.source}, one.salvage) })
 	return one, err
 }
@@ -401,14 +326,19 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	known := r.state.find(t) != nil
 	if done, err := r.doneBefore(ctx, t); done || err != nil {
 		return err
 	}
+	if !known && isLake(r.c.to) {
+		if err := r.unknownLake(ctx, t); err != nil {
+			r.noteTable(t, tableOutcome{err: err})
+			return r.failed(t.source, err)
+		}
+	}
 	one, err := r.convert(ctx, t, label)
 	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err}
-	if one.seen != nil {
-		out.dates = one.seen.Counts()
-	}
+	out.dates = one.dates()
 	r.lost(out)
 	if ctx.Err() != nil {
 		return err
@@ -425,13 +355,9 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	if err := one.shareRoot(r.dir); err != nil {
 		return err
 	}
-	done := doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
-		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: errors.Is(err, cli.ErrDamage)}
-	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
+	done, err := r.entry(t, one, errors.Is(err, cli.ErrDamage))
+	if err != nil {
 		return err
-	}
-	if s := one.summary; one.surveyed {
-		done.Noted = &noted{s.retyped, out.dates, s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
 	}
 	if err := r.fits(ctx, t, one, out, &done); err != nil {
 		return r.failed(t.source, err)
@@ -457,6 +383,17 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 		return err
 	}
 	return pieces.Forget(one.out)
+}
+
+// entry returns what is recorded of a table.
+func (r *allRun) entry(t oneTable, one *conversion, damaged bool) (d doneTable, err error) {
+	d = doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
+		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: damaged}
+	if s := one.summary; one.surveyed {
+		d.Noted = &noted{s.retyped, one.dates(), s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
+	}
+	d.Arrow, err = arrowschema.Encode(one.sc)
+	return d, err
 }
 
 // reportLeft reports the files of directories that are not converted, and returns how many of them may be tables.

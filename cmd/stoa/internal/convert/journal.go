@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/survey"
@@ -31,8 +33,9 @@ type journalHead struct {
 
 const journalKind = "convert-all-journal"
 
-// journalLine is any other line, with one of the two fields set.
+// journalLine is any other line, with one of the fields set.
 type journalLine struct {
+	Next   *doneTable   `json:"next,omitempty"`
 	Done   *doneTable   `json:"done,omitempty"`
 	Failed *failedTable `json:"failed,omitempty"`
 }
@@ -78,7 +81,14 @@ type journal struct {
 	file    *os.File
 	failed  int  // how many failures are in the state file or here
 	earlier bool // an earlier run has left one
+
+	// put writes the journal at an address, whose objects cannot be appended to: it is short there.
+	put  func(b []byte) error
+	text []byte
 }
+
+// longJournal is the length of a journal at an address after which the state is written instead.
+const longJournal = 128 << 10
 
 func sumOfState(b []byte) string {
 	sum := sha256.Sum256(b)
@@ -92,25 +102,30 @@ func (j *journal) begin(dir string, state []byte, failed int) {
 	if !remote.Is(dir) {
 		_ = os.Remove(filepath.Join(dir, journalFile))
 	}
-	*j = journal{of: sumOfState(state), failed: failed}
+	*j = journal{of: sumOfState(state), failed: failed, put: j.put}
 }
 
-// append adds a table, and the failures since the last one; both are on stable storage when it returns.
-func (j *journal) append(dir string, failed []failedTable, d doneTable) error {
+// append adds a line, and the failures since the last one; both are on stable storage when it returns.
+func (j *journal) append(dir string, failed []failedTable, line journalLine) error {
 	var lines []any
-	if j.file == nil {
+	if j.file == nil && len(j.text) == 0 {
 		lines = append(lines, journalHead{journalKind, j.of})
 	}
 	for i := range failed[j.failed:] {
 		lines = append(lines, journalLine{Failed: &failed[j.failed+i]})
 	}
 	var text []byte
-	for _, l := range append(lines, journalLine{Done: &d}) {
+	for _, l := range append(lines, line) {
 		b, err := output.JsonLine(l)
 		if err != nil {
 			return err
 		}
 		text = append(text, b...)
+	}
+	j.failed = len(failed)
+	if j.put != nil {
+		j.text = append(j.text, text...)
+		return j.put(j.text)
 	}
 	if err := j.open(dir); err != nil {
 		return err
@@ -118,7 +133,6 @@ func (j *journal) append(dir string, failed []failedTable, d doneTable) error {
 	if _, err := j.file.Write(text); err != nil {
 		return err
 	}
-	j.failed = len(failed)
 	return j.file.Sync()
 }
 
@@ -144,7 +158,7 @@ func (j *journal) open(dir string) (err error) {
 }
 
 // pending reports whether there is a journal, of this run or of an earlier one, to be merged into the state file.
-func (j *journal) pending() bool { return j.file != nil || j.earlier }
+func (j *journal) pending() bool { return j.file != nil || j.earlier || len(j.text) > 0 }
 
 func (j *journal) close() {
 	if j.file != nil {
@@ -155,11 +169,9 @@ func (j *journal) close() {
 
 // readJournal returns the lines of the journal of a state file with this content; found reports whether any journal
 // exists. An incomplete last line, written by a killed run, is ignored: that table is converted again.
-func readJournal(dir string, state []byte) (lines []journalLine, found bool, err error) {
-	if remote.Is(dir) {
-		return nil, false, nil
-	}
-	b, err := os.ReadFile(filepath.Join(dir, journalFile))
+func readJournal(ctx context.Context, a *cli.App, dir string, state []byte) (lines []journalLine, found bool,
+	err error) {
+	b, err := a.ReadFile(ctx, filepath.Join(dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

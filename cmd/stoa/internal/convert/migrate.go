@@ -93,7 +93,6 @@ func (m *migration) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := m.c.settingsOf(m.roots)
 	tables, left, _, err := gather(ctx, m.a, m.roots, oo, wo)
 	if err != nil && len(tables) == 0 {
 		return err
@@ -104,7 +103,7 @@ func (m *migration) run(ctx context.Context) error {
 	if m.dry {
 		return m.plan(ctx, tables, left, wo)
 	}
-	st, err := openState(ctx, m.a, m.dir, m.resume, settings)
+	st, err := openState(ctx, m.a, m.dir, m.resume, m.c.settings(), m.roots...)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (r *rescue) run(ctx context.Context) error {
 		return none
 	}
 	keepFree(tables, r.a.Format(wo.To))
-	st, err := openState(ctx, r.a, r.dir, r.resume, append(r.c.settings(), "roots="+strings.Join(r.roots, "\x00")))
+	st, err := openState(ctx, r.a, r.dir, r.resume, r.c.settings(), r.roots...)
 	if err != nil {
 		return err
 	}

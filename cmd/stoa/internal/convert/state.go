@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
@@ -37,20 +37,31 @@ type allState struct {
 	From       string `json:"from,omitempty"`
 	Assembling bool   `json:"assembling,omitempty"` // the tables are being made one place
 
+	Roots []string `json:"roots,omitempty"` // what the first run read, as sourceKey spells it
+	Out   string   `json:"out,omitempty"`   // where it wrote
+	// Next are tables that were about to appear: a run that was killed then does not know whether they did.
+	Next []doneTable `json:"next,omitempty"`
+
 	kept    bool           // a state file exists, from this run or an earlier one
 	at      map[string]int // index in Done by the key of a source; if it occurs several times, the last one
 	cwd     string
+	roots   []string // what this run reads
 	journal journal
-	saved   time.Time
 }
 
-// openState reads the state of an earlier run, or begins a new one.
-func openState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string) (*allState, error) {
+// openState reads the state of an earlier run, or begins a new one, which reads roots.
+func openState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string, roots ...string) (*allState,
+	error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}, From: cwd, cwd: cwd}
+	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}, From: cwd, cwd: cwd,
+		Out: sourceKey(dir, cwd)}
+	for _, r := range roots {
+		st.Roots = append(st.Roots, sourceKey(r, cwd))
+	}
+	st.roots = st.Roots
 	name := filepath.Join(dir, stateFile)
 	b, err := a.ReadFile(ctx, name)
 	switch {
@@ -67,24 +78,21 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	case !resume:
 		return nil, pieces.Held(dir)
 	}
-	previous := allState{cwd: cwd}
+	previous := allState{cwd: cwd, roots: st.Roots}
 	outside := func(d doneTable) bool { return !filepath.IsLocal(d.Output) }
 	unread := json.Unmarshal(b, &previous)
 	if unread == nil {
 		previous.From = cmp.Or(previous.From, cwd)
-		if err := previous.replay(dir, b); err != nil {
+		if err := previous.replay(ctx, a, dir, b); err != nil {
 			return nil, err
 		}
 	}
-	if unread != nil || previous.Stoa != st.Stoa || slices.ContainsFunc(previous.Done, outside) {
+	if unread != nil || previous.Stoa != st.Stoa || slices.ContainsFunc(slices.Concat(previous.Done, previous.Next), outside) {
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
-	if !slices.Equal(previous.Settings, settings) && // they may have been moved together
-		!slices.Equal(sameRoots(previous.Settings, previous.From), sameRoots(settings, cwd)) {
-		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
-			strings.Join(differing(previous.Settings, settings),
-				", "), Hint: "--resume needs the same flags"}
+	if err := previous.sameRun(st, remote.Shown(dir)); err != nil {
+		return nil, err
 	}
 	previous.kept = true
 	return &previous, nil
@@ -110,24 +118,82 @@ func differing(a, b []string) (out []string) {
 	return out
 }
 
+// sameRun returns an error if a run has other settings than the one that wrote the state, or reads something else.
+func (st *allState) sameRun(now *allState, dir string) error {
+	const key = "roots=" // earlier releases have them, if there are several, among the settings
+	st.Settings = slices.DeleteFunc(st.Settings, func(s string) bool {
+		list, ok := strings.CutPrefix(s, key)
+		if ok {
+			for _, r := range strings.Split(list, "\x00") {
+				st.Roots = append(st.Roots, sourceKey(r, st.From))
+			}
+		}
+		return ok
+	})
+	if !slices.Equal(st.Settings, now.Settings) {
+		return &cli.UseError{Message: "the earlier run had other flags: " +
+			strings.Join(differing(st.Settings, now.Settings), ", "), Hint: "--resume needs the same flags"}
+	}
+	out := cmp.Or(st.Out, now.Out)
+	if len(st.Roots) > 0 && len(now.Roots) > 0 && !slices.EqualFunc(st.Roots, now.Roots, func(was, is string) bool {
+		return was == is || resolved(was) == resolved(is) || beside(was, out) == beside(is, now.Out)
+	}) {
+		return &cli.UseError{Message: dir + " was written from " + cli.InFlags(strings.Join(st.Roots, " ")) +
+			", not from " + cli.InFlags(strings.Join(now.Roots, " ")), Hint: "choose another directory for another place"}
+	}
+	return nil
+}
+
+// resolved returns a place without symbolic links.
+func resolved(place string) string {
+	if to, err := filepath.EvalSymlinks(place); err == nil {
+		return to
+	}
+	return place
+}
+
+// beside returns a place relative to the output of a run, which may have been moved together with it.
+func beside(place, out string) string {
+	if rel, err := filepath.Rel(resolved(out), resolved(place)); err == nil && !remote.Is(place) && !remote.Is(out) {
+		return rel
+	}
+	return place
+}
+
 // find returns what an earlier run has done for a table, or nil.
 func (st *allState) find(t oneTable) *doneTable {
-	if i, ok := st.at[st.keyOf(t)]; ok {
+	if i, ok := st.at[st.keyOf(t.source)]; ok {
 		return &st.Done[i]
 	}
 	return nil
 }
 
-// keyOf returns the key of a table: that of its source or, if the run was moved together with what it reads, that which
-// the source had there.
-func (st *allState) keyOf(t oneTable) string {
-	key := sourceKey(t.source, st.cwd)
-	if _, ok := st.at[key]; ok {
-		return key
+// next returns the table as an interrupted run was about to publish it, or nil.
+func (st *allState) next(t oneTable) *doneTable {
+	key := st.keyOf(t.source)
+	for i := range st.Next {
+		if sourceKey(st.Next[i].Source, st.From) == key {
+			return &st.Next[i]
+		}
 	}
-	moved := sourceKey(t.source, st.From)
-	if _, ok := st.at[moved]; ok {
-		return moved
+	return nil
+}
+
+// keyOf returns the key of a source: that which it had in the first run, if what is read was moved or is named by
+// another path.
+func (st *allState) keyOf(source string) string {
+	key := sourceKey(source, st.cwd)
+	for i, root := range st.roots {
+		rest, ok := strings.CutPrefix(key, root)
+		if ok && i < len(st.Roots) && (rest == "" || strings.ContainsAny(rest[:1], "/#") || root == "/") {
+			return st.Roots[i] + rest
+		}
+	}
+	if _, ok := st.at[key]; !ok && len(st.Roots) == 0 { // of an earlier release, which knew where it was started
+		moved := sourceKey(source, st.From)
+		if _, err := os.Lstat(cli.WithoutTable(moved)); errors.Is(err, fs.ErrNotExist) {
+			return moved
+		}
 	}
 	return key
 }
@@ -137,7 +203,7 @@ func sourceKey(source, dir string) string {
 	place := cli.WithoutTable(source)
 	table := source[len(place):]
 	switch {
-	case strings.HasPrefix(place, store.RootsMark): // several places: see sameRoots
+	case strings.HasPrefix(place, store.RootsMark): // several places
 	case remote.Is(place):
 		place = strings.TrimRight(place, "/")
 	case filepath.IsAbs(place):
@@ -148,25 +214,9 @@ func sourceKey(source, dir string) string {
 	return place + table
 }
 
-// sameRoots returns settings with a spelling of the roots that is the same for all.
-func sameRoots(settings []string, dir string) []string {
-	const key = "roots="
-	settings = slices.Clone(settings)
-	for i, s := range settings {
-		if roots, ok := strings.CutPrefix(s, key); ok {
-			list := strings.Split(roots, "\x00")
-			for k := range list {
-				list[k] = sourceKey(list[k], dir)
-			}
-			settings[i] = key + strings.Join(list, "\x00")
-		}
-	}
-	return settings
-}
-
 // forget removes a table from those that are done.
 func (st *allState) forget(t oneTable) {
-	delete(st.at, st.keyOf(t))
+	delete(st.at, st.keyOf(t.source))
 	st.Finished = false
 }
 
@@ -174,6 +224,7 @@ func (st *allState) forget(t oneTable) {
 func (st *allState) add(d doneTable) {
 	st.at[sourceKey(d.Source, st.From)] = len(st.Done)
 	st.Done = append(st.Done, d)
+	st.drop(sourceKey(d.Source, st.From))
 }
 
 // compact drops entries that were forgotten or replaced.
@@ -189,29 +240,51 @@ func (st *allState) compact() {
 	st.Done = current
 }
 
+// announce saves a table that is about to appear, as record does.
+func (st *allState) announce(ctx context.Context, a *cli.App, dir string, d doneTable) error {
+	st.name(&d)
+	st.drop(sourceKey(d.Source, st.From))
+	st.Next = append(st.Next, d)
+	return st.write(ctx, a, dir, journalLine{Next: &d})
+}
+
+// name gives a table the source that the first run had.
+func (st *allState) name(d *doneTable) {
+	if key := st.keyOf(d.Source); key != sourceKey(d.Source, st.From) {
+		d.Source = key
+	}
+}
+
+// drop drops a table from those that are about to appear.
+func (st *allState) drop(key string) {
+	st.Next = slices.DeleteFunc(st.Next, func(d doneTable) bool { return sourceKey(d.Source, st.From) == key })
+}
+
 // record saves a table that is done: the first one of a run in a newly written state file, which drops what the run
 // forgot, the others in the journal.
 func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTable) error {
-	if st.cwd != st.From {
-		d.Source = sourceKey(d.Source, st.cwd)
-	}
+	st.name(&d)
 	st.add(d)
-	st.Finished = false // until the run ends
-	if st.journal.of == "" {
-		return st.save(ctx, a, dir)
-	}
-	if remote.Is(dir) { // an object cannot be appended to
-		if time.Since(st.saved) > saveEvery {
-			return st.save(ctx, a, dir)
-		}
-		st.journal.earlier = true // there is something to save
-		return nil
-	}
-	return st.journal.append(dir, st.Failed, d)
+	return st.write(ctx, a, dir, journalLine{Done: &d})
 }
 
-// saveEvery is how often the whole state is written at an address, where there is no journal.
-const saveEvery = 20 * time.Second
+func (st *allState) write(ctx context.Context, a *cli.App, dir string, line journalLine) error {
+	st.Finished = false // until the run ends
+	if st.journal.of == "" || len(st.journal.text) > longJournal {
+		return st.save(ctx, a, dir)
+	}
+	if remote.Is(dir) {
+		st.journal.put = func(b []byte) error { return put(ctx, a, filepath.Join(dir, journalFile), b) }
+	}
+	return st.journal.append(dir, st.Failed, line)
+}
+
+func put(ctx context.Context, a *cli.App, name string, b []byte) error {
+	return output.PutDoc(a, ctx, &output.OutputFlags{File: name}, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
 
 // save writes the whole state file, which makes the journal void, and removes the journal.
 func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
@@ -221,31 +294,45 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 		return err
 	}
 	b = append(b, '\n')
-	err = output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
-	if err != nil {
+	if err := put(ctx, a, filepath.Join(dir, stateFile), b); err != nil {
 		return err
 	}
-	st.kept, st.saved = true, time.Now()
+	st.kept = true
 	st.journal.begin(dir, b, len(st.Failed))
 	return nil
 }
 
+// finish saves the state at the end of a run. An object of the journal is of no use then.
+func (st *allState) finish(ctx context.Context, a *cli.App, dir string) error {
+	logged := st.journal.pending()
+	err := st.save(ctx, a, dir)
+	if err != nil || !logged || !remote.Is(dir) {
+		return err
+	}
+	home, err := catchup.At(ctx, a.Remote(), dir, a.SingleWriter)
+	if err != nil {
+		return err
+	}
+	return home.Remove(ctx, journalFile)
+}
+
 // replay adds the entries of the journal to the state, which was read from a state file with this content.
-func (st *allState) replay(dir string, state []byte) error {
+func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []byte) error {
 	st.at = map[string]int{}
 	for i, d := range st.Done {
 		st.at[sourceKey(d.Source, st.From)] = i
 	}
-	lines, found, err := readJournal(dir, state)
+	lines, found, err := readJournal(ctx, a, dir, state)
 	if err != nil {
 		return err
 	}
 	st.journal.earlier = found
 	for _, l := range lines {
 		st.Finished = false
+		if l.Next != nil {
+			st.drop(sourceKey(l.Next.Source, st.From))
+			st.Next = append(st.Next, *l.Next)
+		}
 		if l.Done != nil {
 			st.add(*l.Done)
 		}

@@ -38,6 +38,8 @@ type Manifest struct {
 	DeletedRows  int64
 	FirstRow     *int64
 	Partitions   []Summary
+
+	stated [6]*int64 // the six counts; nil where the list has none, as in version 1
 }
 
 // Summary is the summary, in a manifest list, of a field of the partitions in a manifest.
@@ -310,11 +312,15 @@ func decodeMap[T any](v any) map[int]T {
 	return out
 }
 
-// ReadList reads a manifest list.
-func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (out []Manifest, err error) {
+// ReadList reads the manifest list of a snapshot. All writers state in its header of which one it is; 0: of any.
+func ReadList(ctx context.Context, tree store.Tree, name string, most, snapshot int64) (out []Manifest, err error) {
 	f, err := avro.Open(ctx, tree, name, most)
 	if err != nil {
 		return nil, err
+	}
+	if n, err := strconv.ParseInt(string(f.Meta["snapshot-id"]), 10, 64); err == nil && snapshot != 0 && n != snapshot {
+		return nil, fault.Corruptf(fault.Span{Object: name}, "snapshot-id",
+			"expected the manifest list of snapshot %d, found that of %d", snapshot, n)
 	}
 	err = f.Each(func(v any) error {
 		m, ok := v.(map[string]any)
@@ -331,7 +337,13 @@ func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (ou
 			hi, _ := p["upper_bound"].([]byte)
 			parts = append(parts, Summary{HasNull: has, HasNaN: nan, Lower: lo, Upper: hi})
 		}
-		out = append(out, Manifest{Path: r.text("manifest_path"), Length: r.long("manifest_length"),
+		var stated [6]*int64
+		for i, c := range counts {
+			if stated[i] = r.pointer(c[0]); stated[i] == nil {
+				stated[i] = r.pointer(c[1])
+			}
+		}
+		out = append(out, Manifest{stated: stated, Path: r.text("manifest_path"), Length: r.long("manifest_length"),
 			Spec: int(r.long("partition_spec_id")), Content: int(r.long("content")),
 			Sequence: r.long("sequence_number"), MinSequence: r.long("min_sequence_number"),
 			Snapshot: r.long("added_snapshot_id"), Added: r.long("added_files_count"),
@@ -354,13 +366,50 @@ func (t *Table) Precedes(ctx context.Context, tree store.Tree, list string, most
 	if n, err := strconv.ParseInt(string(f.Meta["sequence-number"]), 10, 64); err == nil {
 		return n > t.LastSequence
 	}
-	manifests, err := ReadList(ctx, tree, list, most)
+	manifests, err := ReadList(ctx, tree, list, most, 0)
 	return err == nil && t.CurrentSnapshot != nil && slices.ContainsFunc(manifests,
 		func(m Manifest) bool { return m.Snapshot == *t.CurrentSnapshot })
 }
 
-// ReadManifest reads a manifest: its live entries, and those that it marks as deleted.
-func ReadManifest(ctx context.Context, tree store.Tree, name string, most int64) (out []Entry, err error) {
+// counts are what a manifest list states of a manifest, with the names of early writers: files and rows, by the status
+// 1, 0 and 2.
+var counts = [6][2]string{{"added_files_count", "added_data_files_count"},
+	{"existing_files_count", "existing_data_files_count"}, {"deleted_files_count", "deleted_data_files_count"},
+	{"added_rows_count"}, {"existing_rows_count"}, {"deleted_rows_count"}}
+
+// holds compares a manifest with what the list states of it: another one of the same table may have its name.
+func (m *Manifest) holds(name string, f *avro.File, entries []Entry) error {
+	wrong := func(field string, want, got int64) error {
+		return fault.Corruptf(fault.Span{Object: name}, field, "the manifest list has %d, the manifest %d: it is not "+
+			"the one that the list names", want, got)
+	}
+	if m.Length > 0 && m.Length != f.Size() {
+		return wrong("manifest_length", m.Length, f.Size())
+	}
+	if n, err := strconv.ParseInt(string(f.Meta["partition-spec-id"]), 10, 64); err == nil && n != int64(m.Spec) &&
+		m.Snapshot != 0 {
+		return wrong("partition_spec_id", int64(m.Spec), n)
+	}
+	var found [6]int64
+	for _, e := range entries {
+		if i, ok := map[int]int{1: 0, 0: 1, 2: 2}[e.Status]; ok {
+			found[i]++
+			found[i+3] += e.File.Rows
+		}
+		if e.Status == 1 && e.Snapshot != nil && m.Snapshot != 0 && *e.Snapshot != m.Snapshot {
+			return wrong("added_snapshot_id", m.Snapshot, *e.Snapshot)
+		}
+	}
+	for i, n := range m.stated {
+		if n != nil && *n >= 0 && *n != found[i] {
+			return wrong(counts[i][0], *n, found[i])
+		}
+	}
+	return nil
+}
+
+// ReadManifest reads a manifest that a list names: its live entries, and those that it marks as deleted.
+func ReadManifest(ctx context.Context, tree store.Tree, name string, most int64, m Manifest) (out []Entry, err error) {
 	f, err := avro.Open(ctx, tree, name, most)
 	if err != nil {
 		return nil, err
@@ -394,6 +443,9 @@ func ReadManifest(ctx context.Context, tree store.Tree, name string, most int64)
 		out = append(out, e)
 		return nil
 	})
+	if err == nil {
+		err = m.holds(name, f, out)
+	}
 	return out, err
 }
 
