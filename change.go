@@ -444,7 +444,7 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 		return out, err
 	}
 	keys := &alter.Keys{Columns: o.Key, Seen: map[string]bool{}}
-	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
+	lo := format.LoadOptions{Opts: format.MergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
 	if o.DryRun {
 		err := c.mergeDry(ctx, sc, keys.Of(rows), keys, lo, &out)
 		return out, err

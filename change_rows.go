@@ -63,7 +63,7 @@ const (
 // MarshalJSON encodes the options with Typed as the equivalent strings.
 func (o AppendOptions) MarshalJSON() ([]byte, error) {
 	type plain AppendOptions
-	o.Opts = mergeOptions(o.Opts, o.Typed)
+	o.Opts = format.MergeOptions(o.Opts, o.Typed)
 	return json.Marshal(plain(o))
 }
 
@@ -93,7 +93,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	}
 	sc, rows = settle.Rows(sc, rows, c.Alloc)
 	sc, rows = c.inPartition(sc, rows, o.Partition)
-	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary,
+	lo := format.LoadOptions{Opts: format.MergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary,
 		Overwrite: o.Overwrite, Partition: o.Partition, Check: o.Before}
 	bad, err := c.bad(ctx, sc, lo, o)
 	if err != nil {

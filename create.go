@@ -108,17 +108,10 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	}
 	out := &Writer{schema: given, dicts: dicts, named: named, uri: uri, altered: changed}
 	var p *proof
-	raw := sink
 	if o.Publish != nil {
-		sink = &publishing{sink, func() error {
-			var s format.Summary
-			if w, ok := out.w.(interface{ Summary() format.Summary }); ok {
-				s = w.Summary()
-			}
-			return o.Publish(out.complete(s))
-		}}
+		sink = store.Announced(sink, func() error { return o.Publish(out.complete(format.Written(out.w))) })
 	}
-	if _, ok := raw.(store.Peeker); ok && !o.NoCheck {
+	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
 		if p = newProof(ctx, f, uri, sc, o, wo, changed); p != nil {
 			sink = store.Before(sink, p.check)
 		}
@@ -149,7 +142,7 @@ func (o CreateOptions) gzip(f *format.Format, uri string) map[string]string {
 }
 
 func (o CreateOptions) opts() map[string]string {
-	return mergeOptions(o.Opts, o.Typed)
+	return format.MergeOptions(o.Opts, o.Typed)
 }
 
 // owned reports whether a directory is a table that stoa wrote, in any format.
@@ -298,27 +291,6 @@ func (w *Writer) complete(s format.Summary) format.Summary {
 		}
 	}
 	return s
-}
-
-// publishing is a sink with a call before the commit.
-type publishing struct {
-	store.Sink
-	publish func() error
-}
-
-func (s *publishing) Commit(ctx context.Context) error {
-	if err := s.publish(); err != nil {
-		return err
-	}
-	return s.Sink.Commit(ctx)
-}
-
-// Peek implements store.Peeker.
-func (s *publishing) Peek() (store.Tree, string) {
-	if p, ok := s.Sink.(store.Peeker); ok {
-		return p.Peek()
-	}
-	return nil, ""
 }
 
 // Abort removes what was written. After Close it does nothing, so it can be deferred.

@@ -2,7 +2,6 @@ package stoa
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,20 +26,7 @@ func (o OpenOptions) tree() store.Tree {
 	return store.Roots(o.Tree)
 }
 
-func (o OpenOptions) opts() map[string]string { return mergeOptions(o.Opts, o.Typed) }
-
-// mergeOptions merges options of both kinds; strings take precedence.
-func mergeOptions(opts map[string]string, typed format.Options) map[string]string {
-	if typed == nil {
-		return opts
-	}
-	both := typed.Strings()
-	if both == nil {
-		return opts
-	}
-	maps.Copy(both, opts)
-	return both
-}
+func (o OpenOptions) opts() map[string]string { return format.MergeOptions(o.Opts, o.Typed) }
 
 // checkOptionFormats returns an error if typed options belong to other formats.
 func checkOptionFormats(typed format.Options, f *format.Format, place string) error {

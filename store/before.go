@@ -23,3 +23,26 @@ func (s *checkedSink) Commit(ctx context.Context) error {
 	}
 	return s.Sink.Commit(ctx)
 }
+
+// Announced returns s with a call before the commit.
+func Announced(s Sink, call func() error) Sink {
+	if p, ok := s.(Peeker); ok {
+		return struct {
+			announcedSink
+			Peeker
+		}{announcedSink{s, call}, p}
+	}
+	return announcedSink{s, call}
+}
+
+type announcedSink struct {
+	Sink
+	call func() error
+}
+
+func (s announcedSink) Commit(ctx context.Context) error {
+	if err := s.call(); err != nil {
+		return err
+	}
+	return s.Sink.Commit(ctx)
+}

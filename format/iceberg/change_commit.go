@@ -52,7 +52,8 @@ func (c *Change) commit(ctx context.Context, s store.Sink, files []lake.File) (n
 		if err != nil {
 			return nil, 0, err
 		}
-		if list, err = meta.ReadList(ctx, c.op.tree, name, c.op.o.Limits.WithDefaults().Metadata, c.op.snap.ID); err != nil {
+		most := c.op.o.Limits.WithDefaults().Metadata
+		if list, err = meta.ReadList(ctx, c.op.tree, name, most, c.op.snap.ID); err != nil {
 			return nil, 0, err
 		}
 	}

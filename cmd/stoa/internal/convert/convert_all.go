@@ -337,8 +337,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 		}
 	}
 	one, err := r.convert(ctx, t, label)
-	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err}
-	out.dates = one.dates()
+	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err, dates: one.dates()}
 	r.lost(out)
 	if ctx.Err() != nil {
 		return err

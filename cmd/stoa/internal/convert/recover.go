@@ -1,17 +1,10 @@
 package convert
 
 import (
-	"context"
-	"strings"
+	"github.com/spf13/cobra"
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/look"
-
-	"github.com/spf13/cobra"
-
-	"stoa"
-	"stoa/fault"
-	"stoa/format"
 )
 
 func RecoverCmd(a *cli.App) *cobra.Command {
@@ -59,71 +52,4 @@ that cannot be opened. stoa rescue does the same, and writes a report.`,
 	c.DamageFlags.Register(cmd, "skip-rows")
 	c.SourceFlags.Register(a, cmd)
 	return cli.First(cmd, "output", "manifest", "damaged")
-}
-
-// account compares the rows written and those reported as lost with the declared ones, before the output is visible.
-func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, out int64) error {
-	sum, err := t.Account(ctx, spec.Damaged, out, c.Losses)
-	if err != nil {
-		return err
-	}
-	if c.accounts = &sum; !sum.Balanced() {
-		c.altered = append(c.altered, *sum.Finding())
-	}
-	if f := sum.Undeclared(); f != nil {
-		c.altered = append(c.altered, *f)
-	}
-	return nil
-}
-
-// verifySources adds the errors that verify finds in the sources, and reading did not meet. Recovery always looks for
-// them; a conversion of whole tables, where no checksum covers the values.
-func (c *conversion) verifySources(a *cli.App, ctx context.Context, t *stoa.Table, paths []string,
-	o stoa.OpenOptions, spec stoa.ScanSpec) error {
-	if !c.salvage {
-		// what is selected may be little, and pages that were to be copied have been verified
-		if c.writeFlags.unchecked || c.selects(spec) || c.summary.Copied || len(c.unread) > 0 {
-			return nil
-		}
-		if unproven, err := unproven(a, ctx, t, o); err != nil || !unproven {
-			return err
-		}
-	}
-	found, err := c.Doubts(ctx, paths, o, c.noticed)
-	for _, f := range found {
-		if c.about != nil && !c.about(f) {
-			c.aside = append(c.aside, f)
-			continue
-		}
-		c.noticed = append(c.noticed, f)
-	}
-	if err != nil && !c.salvage && fault.OverBudget(err) {
-		a.Note("stoa: the source was read whole, but could not be verified: %s", cli.Line(err))
-		return nil
-	}
-	return err
-}
-
-// selects reports whether the scan leaves out rows or columns.
-func (c *conversion) selects(spec stoa.ScanSpec) bool {
-	return spec.Filter != nil || spec.Limit > 0 || len(spec.Columns) > 0 || c.SelectFlags.Rows != ""
-}
-
-// unproven reports whether a source has values that no checksum covers, and states more about them than reading
-// compares with them, such as bounds.
-func unproven(a *cli.App, ctx context.Context, t *stoa.Table, o stoa.OpenOptions) (bool, error) {
-	for _, s := range t.Sources() {
-		f := a.Format(s.Format)
-		if f == nil || !f.Bounds || f.Unchecked == nil {
-			continue
-		}
-		place := cli.WithoutTable(s.Name)
-		what, err := f.Unchecked(ctx, format.Target{Tree: o.Tree, Name: place,
-			Table: strings.TrimPrefix(s.Name[len(place):], "#"), Limits: o.Limits},
-			format.OpenOptions{Limits: o.Limits, Opts: o.Opts})
-		if err != nil || what != "" {
-			return what != "", err
-		}
-	}
-	return false, nil
 }

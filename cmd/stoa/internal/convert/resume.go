@@ -71,7 +71,8 @@ func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back ou
 		if len(kinds) > 0 { // else it did not appear
 			read(d)
 			if n := strings.Count(r.c.to, ",") + 1; len(kinds) < n {
-				back.Verdict, back.Problem = verdictDiffers, "it has one catalogue of two: the run was killed between them"
+				back.Verdict = verdictDiffers
+				back.Problem = "it has one catalogue of two: the run was killed between them"
 			}
 			if done == nil || back.Verdict != verdictDiffers { // else it is what was there before
 				return &d, back, true, nil

@@ -87,7 +87,8 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 			return nil, err
 		}
 	}
-	if unread != nil || previous.Stoa != st.Stoa || slices.ContainsFunc(slices.Concat(previous.Done, previous.Next), outside) {
+	if unread != nil || previous.Stoa != st.Stoa ||
+		slices.ContainsFunc(slices.Concat(previous.Done, previous.Next), outside) {
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
@@ -139,7 +140,8 @@ func (st *allState) sameRun(now *allState, dir string) error {
 		return was == is || resolved(was) == resolved(is) || beside(was, out) == beside(is, now.Out)
 	}) {
 		return &cli.UseError{Message: dir + " was written from " + cli.InFlags(strings.Join(st.Roots, " ")) +
-			", not from " + cli.InFlags(strings.Join(now.Roots, " ")), Hint: "choose another directory for another place"}
+			", not from " + cli.InFlags(strings.Join(now.Roots, " ")),
+			Hint: "choose another directory for another place"}
 	}
 	return nil
 }
