@@ -7,6 +7,7 @@ import (
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
 
 	"github.com/spf13/cobra"
 
@@ -78,6 +79,7 @@ other programs are also kept.`,
 // cleanAddress removes what killed processes have left behind at an address.
 func cleanAddress(r *reporter, ctx context.Context, address string, older time.Duration) (n int, err error) {
 	uploads, objects := 0, 0
+	listed := map[string]bool{}
 	err = r.app.Remote().Clean(ctx, address, time.Now().Add(-older), r.DryRun, func(l remote.Leftover) error {
 		what := ""
 		switch {
@@ -90,14 +92,32 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 		default:
 			objects++
 		}
+		listed[l.Name] = true
 		return r.list(l.Name, what)
 	})
 	if err == nil {
 		r.FileCount = count(uploads + objects)
 		r.note("%s, %s %s", display.Count(int64(uploads), "upload"), display.Count(int64(objects), "object"),
 			would(r.DryRun, "removed"))
+		err = keptRecent(r, ctx, address, older, listed)
 	}
 	return uploads + objects, err
+}
+
+// keptRecent says what is kept because it is not old enough.
+func keptRecent(r *reporter, ctx context.Context, address string, older time.Duration, gone map[string]bool) error {
+	var kept []string
+	err := r.app.Remote().Clean(ctx, address, time.Now(), true, func(l remote.Leftover) error {
+		if !gone[l.Name] {
+			kept = append(kept, l.Name)
+		}
+		return nil
+	})
+	if len(kept) > 0 {
+		r.note("kept, as a running process may still write what was begun in the last %s (--older-than): %s", older,
+			output.FirstNames(kept))
+	}
+	return err
 }
 
 // list prints the name of a file that is removed, or keeps it for the object.

@@ -54,7 +54,17 @@ type summaryDoc struct {
 	Readback *readback     `json:"read_back,omitempty"` // with --all
 	Pieces   []pieces.File `json:"pieces,omitempty"`    // with --file-size
 
+	// Catalogues are the changes of each, if a table with --catch-up has two.
+	Catalogues []catalogueDoc `json:"catalogues,omitempty"`
+
 	retyped []string // columns that are read with another type
+}
+
+// catalogueDoc is what --catch-up has changed in a catalogue.
+type catalogueDoc struct {
+	Catalogue string `json:"catalogue"`
+	Added     int64  `json:"added"`
+	Deleted   int64  `json:"deleted"`
 }
 
 // options returns the writer's options. Larger limits for reading also apply to writing.

@@ -114,18 +114,37 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 		return output.WriteSummary(a, p.sum)
 	}
 	text := fmt.Sprintf("%s: %s", p.shown(), display.Count(p.sum.Rows, "row"))
-	if f.catchUp && f.dry {
-		a.Note("%s, %s would be added, %s deleted", text, display.Thousands(p.sum.Added),
-			display.Thousands(p.sum.Deleted))
+	if f.catchUp {
+		text += p.changes(f.dry)
+	}
+	if f.dry {
+		a.Note("%s", text)
 		return nil
 	}
-	if f.catchUp {
-		text += fmt.Sprintf(", %s added, %s deleted", display.Thousands(p.sum.Added), display.Thousands(p.sum.Deleted))
-	} else {
+	if !f.catchUp {
 		text += ", " + display.Count(int64(p.sum.Moments), "snapshot")
 	}
 	a.Note("%s, %s", text, display.Seconds(time.Since(began)))
 	return nil
+}
+
+// changes says what was changed: for each catalogue, if there are two, as others may have changed one of them.
+func (p *past) changes(dry bool) (text string) {
+	would := ""
+	if dry {
+		would = "would be "
+	}
+	say := func(of string, added, deleted int64) {
+		text += fmt.Sprintf(", %s%s %sadded, %s deleted", of, display.Thousands(added), would,
+			display.Thousands(deleted))
+	}
+	for _, c := range p.sum.Catalogues {
+		say(c.Catalogue+": ", c.Added, c.Deleted)
+	}
+	if len(p.sum.Catalogues) == 0 {
+		say("", p.sum.Added, p.sum.Deleted)
+	}
+	return text
 }
 
 // past writes snapshots of a table.
@@ -185,7 +204,9 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 			return err
 		}
 	}
-	for i, kind := range strings.Split(p.c.to, ",") {
+	kinds := strings.Split(p.c.to, ",")
+	p.sum.Catalogues = nil
+	for i, kind := range kinds {
 		r, err := catchup.Run(ctx, catchup.Options{Home: home, Delta: kind == "delta", Formats: p.a.Formats, Schema: sc,
 			Time: ms, Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
 			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry,
@@ -197,6 +218,9 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 		}
 		if err != nil {
 			return err
+		}
+		if len(kinds) > 1 {
+			p.sum.Catalogues = append(p.sum.Catalogues, catalogueDoc{kind, r.Added, r.Deleted})
 		}
 		if i > 0 { // the other catalogue of the same table
 			continue
@@ -387,7 +411,7 @@ func ofLoads(every string, loads map[string]int64) (out []moment, err error) {
 		}
 	}
 	if every != "segment" {
-		step, err := duration(every)
+		step, err := cli.Duration(every)
 		if err != nil {
 			return nil, err
 		}
@@ -416,7 +440,7 @@ func msOf(at string) (int64, error) {
 
 // series returns the moments from the first one of which a Kudu table is known exactly, and that of its last operation.
 func (p *past) series(ctx context.Context, every string) (out []moment, err error) {
-	step, err := duration(every)
+	step, err := cli.Duration(every)
 	if err != nil {
 		return nil, err
 	}
@@ -450,26 +474,4 @@ func steps(every string, step time.Duration, from, to time.Time) (out []moment, 
 		out = append(out, moment{at.UTC().Format(time.RFC3339Nano), at.UnixMilli()})
 	}
 	return out, nil
-}
-
-// duration parses a duration with days and weeks.
-func duration(s string) (d time.Duration, err error) {
-	unit := time.Duration(0)
-	switch {
-	case strings.HasSuffix(s, "d"):
-		unit = 24 * time.Hour
-	case strings.HasSuffix(s, "w"):
-		unit = 7 * 24 * time.Hour
-	}
-	if unit > 0 {
-		n, e := strconv.ParseFloat(s[:len(s)-1], 64)
-		d, err = time.Duration(n*float64(unit)), e
-	} else {
-		d, err = time.ParseDuration(s)
-	}
-	if err != nil || d < time.Millisecond {
-		return 0, cli.WrongUse("--every: expected a duration such as 1d, 6h or 30m (or segment, of a CarbonData "+
-			"table), found %s", s)
-	}
-	return d, nil
 }

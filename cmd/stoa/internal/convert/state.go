@@ -137,29 +137,13 @@ func (st *allState) sameRun(now *allState, dir string) error {
 	}
 	out := cmp.Or(st.Out, now.Out)
 	if len(st.Roots) > 0 && len(now.Roots) > 0 && !slices.EqualFunc(st.Roots, now.Roots, func(was, is string) bool {
-		return was == is || resolved(was) == resolved(is) || beside(was, out) == beside(is, now.Out)
+		return was == is || cli.Resolved(was) == cli.Resolved(is) || cli.Beside(was, out) == cli.Beside(is, now.Out)
 	}) {
 		return &cli.UseError{Message: dir + " was written from " + cli.InFlags(strings.Join(st.Roots, " ")) +
 			", not from " + cli.InFlags(strings.Join(now.Roots, " ")),
 			Hint: "choose another directory for another place"}
 	}
 	return nil
-}
-
-// resolved returns a place without symbolic links.
-func resolved(place string) string {
-	if to, err := filepath.EvalSymlinks(place); err == nil {
-		return to
-	}
-	return place
-}
-
-// beside returns a place relative to the output of a run, which may have been moved together with it.
-func beside(place, out string) string {
-	if rel, err := filepath.Rel(resolved(out), resolved(place)); err == nil && !remote.Is(place) && !remote.Is(out) {
-		return rel
-	}
-	return place
 }
 
 // find returns what an earlier run has done for a table, or nil.
