@@ -216,6 +216,10 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 			return fmt.Errorf("the catalogue of Iceberg has the rows of the source now, and that of Delta has not: %w",
 				err)
 		}
+		if err != nil && len(kinds) > 1 && i == 0 {
+			return fmt.Errorf("the catalogue of Iceberg cannot be changed, and that of Delta, over the same files, is left "+
+				"as it is: %w", err)
+		}
 		if err != nil {
 			return err
 		}
