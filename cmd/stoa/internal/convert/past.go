@@ -217,8 +217,8 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 				err)
 		}
 		if err != nil && len(kinds) > 1 && i == 0 {
-			return fmt.Errorf("the catalogue of Iceberg cannot be changed, and that of Delta, over the same files, is left "+
-				"as it is: %w", err)
+			return fmt.Errorf("the catalogue of Iceberg cannot be changed, and that of Delta, over the same files, is "+
+				"left as it is: %w", err)
 		}
 		if err != nil {
 			return err
