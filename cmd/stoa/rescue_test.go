@@ -23,25 +23,28 @@ import (
 
 // rescued is the part of OUT/report.json that tests check.
 type rescued struct {
-	Whole  bool
-	Tables []struct {
-		Table, Output string
-		Rows          *int64
-		Lost          *int64 `json:"rows_lost"`
-		Exact         bool   `json:"rows_lost_exact"`
-		Whole         bool
-		Why           []string `json:"why_not"`
-		Replayed      int64    `json:"replayed_operations"`
-		Tablets       []struct{ Tablet string }
-		Back          struct {
-			Checksum, Verdict string
-		} `json:"read_back"`
-	}
+	Whole   bool
+	Tables  []rescuedOne
 	Unnamed []struct{ State, Tablet string }
 	Sources []struct {
 		File, Checksum string
 		Bytes          int64
 	}
+}
+
+// rescuedOne is a table of the report.
+type rescuedOne struct {
+	Table, Output string
+	Rows          *int64
+	Lost          *int64 `json:"rows_lost"`
+	Exact         bool   `json:"rows_lost_exact"`
+	Whole         bool
+	Why           []string `json:"why_not"`
+	Replayed      int64    `json:"replayed_operations"`
+	Tablets       []struct{ Tablet string }
+	Back          struct {
+		Checksum, Verdict string
+	} `json:"read_back"`
 }
 
 // deadCluster returns the directories of a real master and tablet server, and the number of rows of each table that a

@@ -62,9 +62,13 @@ func census(ctx context.Context, t format.Target, o format.OpenOptions, add func
 			l.State, last, l.Why})
 		if of := cmp.Or(l.TableID, l.Tablet, l.Place); l.Broken() && !reported[of] {
 			reported[of] = true
-			what := cmp.Or(l.Table, l.Tablet, "blocks")
+			what := cmp.Or(l.Table, l.Tablet)
+			message := fmt.Sprintf("%s is incomplete here", what)
+			if what == "" {
+				what, message = "blocks", "there are blocks with rows of no table that is here"
+			}
 			findings = append(findings, codes.Codes.Finding("kudu.table.incomplete",
-				fault.Span{Object: cmp.Or(l.Place, t.Name)}, what, fmt.Sprintf("%s is incomplete here", what)))
+				fault.Span{Object: cmp.Or(l.Place, t.Name)}, what, message))
 		}
 	}
 	return findings, nil

@@ -73,7 +73,7 @@ func TestCorpusCensus(t *testing.T) {
 			}
 		}
 	}
-	expect("the superblock", without("tablet-meta/"+tb.ID), tb.ID, "missing", "kudu.table.incomplete")
+	expect("the superblock", without("tablet-meta/"+tb.ID), tb.ID, "lost", "kudu.table.incomplete")
 	expect("all but the blocks", without(tb.ID), tb.ID, "missing", "kudu.table.incomplete")
 	alone := without("tablet-meta/" + tb.ID)
 	maps.DeleteFunc(alone, func(name string, _ []byte) bool { return strings.HasPrefix(name, "master/") })

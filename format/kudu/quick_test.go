@@ -56,10 +56,13 @@ func listReports(t *testing.T) {
 			{"the first half of the log is zero", log,
 				append(make([]byte, len(files[log])/2), files[log][len(files[log])/2:]...), "kudu.wal.short"},
 			{"the log lacks its last byte", log, files[log][:len(files[log])-1], ""},
-			{"a bloom file is gone", bloom.At.Object, nil, "kudu.block.missing"},
+			{"a bloom file is gone, on which no row depends", bloom.At.Object, nil, ""},
 			{"a column is gone", part.At.Object, nil, "kudu.block.missing"},
 			{"a column is cut", part.At.Object, files[part.At.Object][:part.At.End()-1], "kudu.block.truncated"},
 		} {
+			if run == "fs_log" && x.object == bloom.At.Object {
+				continue // it has other blocks
+			}
 			if run == "fs_file" && x.code == "kudu.block.truncated" {
 				continue // the superblock does not have the length of a file
 			}

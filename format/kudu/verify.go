@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strconv"
@@ -106,6 +105,7 @@ type verifier struct {
 	o        format.OpenOptions
 	reported map[region.Finding]bool // findings reported when the directories were opened
 	idle     map[uint64]bool         // damaged blocks of a tablet on which no row depends
+	decided  bool                    // another replica has committed what the end of the replica's log leaves open
 }
 
 // met reports damage, and returns other errors.
@@ -185,6 +185,7 @@ func (v *verifier) all(tg format.Target) error {
 // replicas verifies the replicas of a tablet, and compares them.
 func (v *verifier) replicas(tb *table.Tablet, ro table.Options) error {
 	all := tb.Replicas()
+	var undecided []*region.Finding
 	if v.o.Depth != format.Quick && len(all) > 1 {
 		var last []table.LastChange
 		for _, r := range all {
@@ -194,6 +195,7 @@ func (v *verifier) replicas(tb *table.Tablet, ro table.Options) error {
 			}
 			last = append(last, l)
 		}
+		undecided = table.Undecided(last)
 		unlike := tb.Unlike(last)
 		v.Part = tb.ID
 		if i := slices.IndexFunc(unlike, func(why string) bool { return why != "" }); i >= 0 {
@@ -201,6 +203,7 @@ func (v *verifier) replicas(tb *table.Tablet, ro table.Options) error {
 		}
 	}
 	for i, r := range all {
+		v.decided = undecided != nil && undecided[i] == nil
 		if err := v.tablet(r, ro); err != nil || v.Stopped() {
 			return err
 		}
@@ -305,6 +308,9 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		return err
 	}
 	for _, x := range t.Findings() {
+		if v.decided && (x.Code == "kudu.wal.torn" || x.Code == "kudu.wal.uncommitted") {
+			x.Severity, x.Message = region.Note, x.Message+"; another replica has them, or what came in their places"
+		}
 		if !v.reported[x] {
 			v.Emit(x)
 		}
@@ -423,8 +429,13 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (dam
 			}
 			x := codes.Finding(fs.LostCode(p), err, tb.ID)
 			x.Column = name
+			if b.Idle() {
+				v.idle[b.ID] = true
+				idle(&x)
+			} else {
+				damaged[b.ID] = true
+			}
 			v.Emit(x)
-			damaged[b.ID] = true
 			continue
 		}
 		o := v.o
@@ -436,7 +447,7 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (dam
 			x.Path = fault.JoinPath("rowset "+strconv.FormatUint(s.ID, 10)+"/"+b.Kind, x.Path)
 			switch {
 			case x.Severity < region.Error || x.Class != 0:
-			case b.Kind == "bloom" || b.Kind == "adhoc-index":
+			case b.Idle():
 				v.idle[b.ID] = true
 				idle(&x)
 			default:
@@ -535,37 +546,6 @@ func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 		}
 	}
 	return len(found) > 0, err
-}
-
-// direction checks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file. The
-// file itself does not say which it is.
-func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, undo bool) error {
-	d, places, err := t.OpenDelta(v.ctx, s, b)
-	if err != nil {
-		return err
-	}
-	all, err := d.All(v.ctx)
-	if err != nil {
-		return err
-	}
-	row, ts := int64(-1), uint64(0)
-	for {
-		x, err := all.Next(v.ctx)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
-			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
-			v.Report("kudu.delta.order", places[0].At, "",
-				"rowset %d: this %s file, block %d, has a change of row %d at %s, followed by one at %s", s.ID,
-				what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
-			return nil
-		}
-		row, ts = x.Row, x.Timestamp
-	}
 }
 
 // deltas applies all deltas of a rowset, UNDO and REDO, and counts the rows that are live in the latest state.

@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"bytes"
+	"io"
 
 	"stoa/fault"
 	"stoa/format/cfile"
@@ -179,5 +180,36 @@ func (v *verifier) allRows(x *region.Finding, kind string, t *table.Table, tb *t
 			x.Rows, x.Lost = [2]int64{0, f.NumValues}, f.NumValues
 			return
 		}
+	}
+}
+
+// direction checks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file. The
+// file itself does not say which it is.
+func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, undo bool) error {
+	d, places, err := t.OpenDelta(v.ctx, s, b)
+	if err != nil {
+		return err
+	}
+	all, err := d.All(v.ctx)
+	if err != nil {
+		return err
+	}
+	row, ts := int64(-1), uint64(0)
+	for {
+		x, err := all.Next(v.ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
+			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
+			v.Report("kudu.delta.order", places[0].At, "",
+				"rowset %d: this %s file, block %d, has a change of row %d at %s, followed by one at %s", s.ID,
+				what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
+			return nil
+		}
+		row, ts = x.Row, x.Timestamp
 	}
 }

@@ -82,6 +82,7 @@ func (c *slicer) part(ctx context.Context, part format.Part) error {
 	for _, cluster := range c.Clusters(groups, c.src.Reader.Order()) {
 		all := Cutting{Piece: plan.Piece{Part: part.Ref, Stamp: part.Stamp}, Exact: true,
 			Bucket: part.Bucket}
+		unknown := false
 		for i, g := range cluster {
 			whole := g
 			rows, some := left[g.Index]
@@ -96,13 +97,11 @@ func (c *slicer) part(ctx context.Context, part format.Part) error {
 			}
 			all.Groups = append(all.Groups, g.Index)
 			all.Piece.Bytes += max(0, g.Bytes)
-			if all.Count += g.Rows; g.Rows < 0 {
-				all.Count = -1
-				break
-			}
+			all.Count += g.Rows
+			unknown = unknown || g.Rows < 0
 		}
-		if all.Count < 0 {
-			all.Bounds, all.Exact = nil, false // not all groups were looked at
+		if unknown { // a group whose rows cannot be counted may have any
+			all.Count, all.Bounds, all.Exact = -1, nil, false
 		}
 		if all.Piece.Bytes == 0 && alone {
 			all.Piece.Bytes = max(0, part.Bytes)

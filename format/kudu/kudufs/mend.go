@@ -148,7 +148,9 @@ func managerOf(dirs []*fs.FS) string {
 // intact reports whether nothing is known to be wrong with the directories themselves.
 func (m *mender) intact(dirs []*fs.FS) bool {
 	for _, f := range dirs {
-		if !slices.ContainsFunc(f.Findings, func(x region.Finding) bool { return x.Severity >= region.Error }) {
+		if !slices.ContainsFunc(f.Findings, func(x region.Finding) bool {
+			return x.Severity >= region.Error || x.Code == "kudu.instance.missing" // no server starts without it
+		}) {
 			return true // there may be copies, of which one is intact
 		}
 	}
@@ -234,6 +236,9 @@ func (m *mender) tablet(ctx context.Context, uuid, id string, ro table.Options) 
 			why = ""
 		}
 		x = &mended{replica: r, places: places, consensus: m.consensus(tb, r, uuid)}
+		if x.consensus == nil {
+			return nil, "no replica of it has consensus metadata, so its peers are not known", nil
+		}
 		x.MendedPart = format.MendedPart{Table: r.Table, ID: id, From: r.FS.MetaDir, Other: !own, Blocks: len(places),
 			Twins: twins, Why: why}
 		return x, "", nil
@@ -279,7 +284,7 @@ func (m *mender) whole(ctx context.Context, tb *table.Tablet, ro table.Options) 
 			}
 			if !found {
 				more := ""
-				if b.Kind == "bloom" || b.Kind == "adhoc-index" {
+				if b.Idle() {
 					more = "; no row is lost with it, and rescue --to kudu-fs makes it again"
 				}
 				return nil, 0, fmt.Sprintf("of table %s, block %d (%s) of rowset %d is damaged or missing, and has no "+

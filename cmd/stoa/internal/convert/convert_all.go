@@ -73,6 +73,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return &cli.UseError{Message: "--all converts tables that have names; what --schema reads has none",
 			Hint: cli.BySchema(paths[0])}
 	}
+	oo.Recover = c.salvage
 	tables, left, oo, err := gather(ctx, a, paths, oo, wo)
 	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
 	if c.salvage {
@@ -223,7 +224,7 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	if err := r.each(ctx, tables); err != nil {
 		return 0, err
 	}
-	if err := r.assemble(ctx); err != nil {
+	if err := errors.Join(r.assemble(ctx), r.vanished(tables)); err != nil {
 		return 0, err
 	}
 	if !remote.Is(r.dir) { // what is done is not written again: nothing else would sweep beside it
@@ -338,10 +339,10 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	}
 	one, err := r.convert(ctx, t, label)
 	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err, dates: one.dates()}
-	r.lost(out)
-	if ctx.Err() != nil {
-		return err
+	if kept, end := r.kept(ctx, t, one, err); kept || end != nil {
+		return end
 	}
+	r.lost(out)
 	if errors.Is(err, cli.ErrDamage) {
 		r.printError(err)
 	} else if err != nil { // it was not written
@@ -387,7 +388,8 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 // entry returns what is recorded of a table.
 func (r *allRun) entry(t oneTable, one *conversion, damaged bool) (d doneTable, err error) {
 	d = doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
-		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: damaged}
+		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: damaged, Name: t.table,
+		ID: t.id, Parts: t.parts}
 	if s := one.summary; one.surveyed {
 		d.Noted = &noted{s.retyped, one.dates(), s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
 	}

@@ -53,6 +53,10 @@ type doneTable struct {
 	Table string `json:"table,omitempty"` // its name in the place of all tables
 	Taken bool   `json:"taken,omitempty"` // it is there, and not in Output any more
 
+	Name  string   `json:"name,omitempty"` // that the place gave the table, with its id and its parts
+	ID    string   `json:"id,omitempty"`
+	Parts []string `json:"parts,omitempty"`
+
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 	Noted  *noted        `json:"noted,omitempty"`  // of migrate
 	Told   *told         `json:"told,omitempty"`

@@ -117,8 +117,10 @@ func (t *migratedTable) dates(list []survey.Column) {
 // add adds the outcome of a table.
 func (d *migrateDoc) add(t oneTable, o *tableOutcome) {
 	i := slices.IndexFunc(d.Tables, func(x *migratedTable) bool { return x.Source == t.source })
-	if i < 0 {
-		return
+	if i < 0 { // of an earlier run
+		i = len(d.Tables)
+		d.Tables = append(d.Tables, &migratedTable{Source: t.source, Table: t.table, ID: t.id, Types: []typeChange{},
+			Output: o.summary.Output})
 	}
 	x := d.Tables[i]
 	if x.state = stateWritten; o.again {

@@ -191,6 +191,7 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 	if oo, err = c.SourceFlags.Options(ctx, r.a, r.roots); err != nil {
 		return oo, wo, err
 	}
+	oo.Recover = true
 	if oo.Opts["schema"] != "" {
 		return oo, wo, &cli.UseError{Message: "rescue reads tables that have names; what --schema reads has none",
 			Hint: cli.BySchema(r.roots[0])}

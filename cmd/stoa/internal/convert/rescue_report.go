@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -123,6 +125,8 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 			d.miss("an error was found: " + f.Code)
 		} else if noLog(f) {
 			d.miss("rows that were not flushed may be lost: " + f.Code)
+		} else if undecided(f) {
+			d.miss("a log ends with operations that are not applied, and may have been committed: " + f.Code)
 		}
 	}
 }
@@ -130,6 +134,13 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 // noLog reports whether a finding says that a tablet has no log: what was not flushed may be lost, whether one log is
 // missing or all are. Other verbs only warn of the latter, because disks are copied without logs on purpose.
 func noLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" }
+
+// undecided reports whether a finding is about operations at the end of a log that nothing says were committed. They
+// are not applied, though a server might.
+func undecided(f region.Finding) bool {
+	return f.Severity > region.Note &&
+		(f.Code == "kudu.wal.torn" || f.Code == "kudu.wal.uncommitted" || f.Code == "kudu.wal.txn.open")
+}
 
 // table returns the table of a name and id, or nil if it is not known yet.
 func (d *rescueDoc) table(name, id string) *rescuedTable {
@@ -151,7 +162,7 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	for _, f := range o.findings {
 		if noLog(f) {
 			x.miss(f.Code + ": " + f.Message + "; --no-wal if that is expected")
-		} else if f.Severity >= region.Error {
+		} else if f.Severity >= region.Error || undecided(f) && t.holds(f.Part) {
 			x.miss(f.Code + ": " + cli.InFlags(f.Message))
 		}
 	}
@@ -179,7 +190,8 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	}
 	x.Rows, x.Lost, x.Exact = reading.Known(o.summary.Rows), &lost, exact
 	for _, f := range o.findings {
-		x.Exact = x.Exact && !noLog(f) && (f.Severity < region.Error || f.Lost >= 0)
+		x.Exact = x.Exact && !noLog(f) && !(undecided(f) && t.holds(f.Part)) &&
+			(f.Severity < region.Error || f.Lost >= 0)
 	}
 	if b := x.Readback; b.Verdict == verdictDiffers || b.Verdict == verdictMissing {
 		x.miss("what was read back " + b.why())
@@ -207,6 +219,11 @@ const maxShown = 1000
 func (t *rescuedTable) losses(all []region.Loss) {
 	of := map[string][]region.Loss{}
 	var parts []string
+	all = slices.Clone(all)
+	sorted.StablyBy(all, func(a, b region.Loss) int { // several threads met them
+		return cmp.Or(cmp.Compare(a.Part, b.Part), slices.Compare(a.Rows[:], b.Rows[:]),
+			cmp.Compare(reading.LossLine(a), reading.LossLine(b)))
+	})
 	for i, l := range all {
 		if of[l.Part] == nil {
 			parts = append(parts, l.Part)
@@ -231,7 +248,7 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 		stray := false
 		for _, tb := range c.Tablets {
 			for _, r := range tb.Replicas {
-				if r.State == "lost" || r.State == "unclaimed" {
+				if t == nil && (r.State == "lost" || r.State == "unclaimed") {
 					stray = true
 					d.Unnamed = append(d.Unnamed, unnamedDoc{r.State, c.Table, tb.ID, r.Server, r.Place, r.Why})
 					d.miss("tablets, or blocks with rows, that no table claims")
@@ -376,7 +393,7 @@ func (t *rescuedTable) facts() (out [][2]string) {
 		order[i] = fmt.Sprintf("%d %s", states[s], s)
 	}
 	if len(t.Tablets) > 0 {
-		add("tablets", fmt.Sprintf("%d; replicas: %s", len(t.Tablets), strings.Join(order, ", ")))
+		add("tablets", fmt.Sprintf("%d; replicas: %s", look.TabletsOf(t.Tablets), strings.Join(order, ", ")))
 	}
 	for _, p := range t.LostIn {
 		add("lost in", p.Part+": "+display.Count(p.Rows, "row")+map[bool]string{true: "", false: ", and more"}[p.Exact])

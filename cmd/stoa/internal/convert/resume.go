@@ -4,15 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"stoa"
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/content"
+	"stoa/region"
 	"stoa/store/remote"
 )
 
@@ -90,6 +97,11 @@ func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back ou
 // doneBefore reports whether an earlier run has finished the table and its output is unchanged since. Otherwise it
 // removes the earlier run's output.
 func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
+	if d := r.state.find(t); d != nil {
+		if err := r.putBack(*d); err != nil { // a run was killed
+			return false, err
+		}
+	}
 	previous, back, announced, err := r.earlier(ctx, t)
 	if err = cmp.Or(ctx.Err(), err); previous == nil || err != nil {
 		return false, err
@@ -135,6 +147,9 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		return true, r.tellAgain(t, d, back)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
+	if back.Verdict != verdictDiffers && back.Verdict != verdictMissing && !remote.Is(r.dir) {
+		return false, r.setAside(d)
+	}
 	if err := r.c.discard(d.Output); err != nil {
 		return false, err
 	}
@@ -257,4 +272,156 @@ func (r *allRun) tellLater(t oneTable, d doneTable, back outcome) error {
 	now.Notes = append(slices.Clone(now.Notes), why)
 	d.Noted = &now
 	return r.tellAgain(t, d, back)
+}
+
+// A disk may die between two runs. What a run has written is then the only copy of these rows: a resumed run never
+// replaces it by less, and reports it even if its table is not there any more.
+
+// earlierMark begins the name to which the output of an earlier run is moved while its table is written again.
+const earlierMark = ".stoa-earlier-"
+
+func (r *allRun) asideOf(d doneTable) (place, aside string) {
+	place = filepath.Join(r.dir, d.Output)
+	return place, filepath.Join(r.dir, earlierMark+strings.ReplaceAll(d.Output, "/", "_"))
+}
+
+// setAside keeps the output of an earlier run until its table is written again. A file keeps its name, too.
+func (r *allRun) setAside(d doneTable) error {
+	place, aside := r.asideOf(d)
+	if os.Link(place, aside) == nil {
+		return nil
+	}
+	return os.Rename(place, aside)
+}
+
+// putBack gives the output of an earlier run its name again.
+func (r *allRun) putBack(d doneTable) error {
+	place, aside := r.asideOf(d)
+	if _, err := os.Lstat(aside); err != nil || remote.Is(r.dir) {
+		return nil
+	}
+	if err := os.RemoveAll(place); err != nil {
+		return err
+	}
+	return os.Rename(aside, place)
+}
+
+// less says in what the table that was written now, or not at all because of err, is less than that of an earlier run;
+// "" if it is not. Only rescue takes damage for granted: other verbs also write tables that were made smaller.
+func (c *conversion) less(d doneTable, err error) string {
+	if !c.salvage && err == nil {
+		return ""
+	}
+	var before []region.Loss
+	if d.Told != nil {
+		before = d.Told.lost()
+	}
+	was, _ := region.LostRows(before)
+	now, _ := region.LostRows(c.Losses)
+	switch {
+	case err != nil && !errors.Is(err, cli.ErrDamage):
+		return "nothing: " + cli.InFlags(cli.Line(err))
+	case c.rows < d.Rows:
+		return display.Count(c.rows, "row")
+	case now > was:
+		return fmt.Sprintf("%s, and %s lost", display.Count(c.rows, "row"), display.Count(now, "row"))
+	}
+	return ""
+}
+
+// kept reports whether what an earlier run wrote stays, which was set aside while its table was written again; err says
+// how that ended. It is true, too, if the run was interrupted.
+func (r *allRun) kept(ctx context.Context, t oneTable, one *conversion, err error) (bool, error) {
+	d := r.state.find(t) // what was not set aside was forgotten
+	switch {
+	case d == nil && ctx.Err() != nil:
+		return true, err
+	case d == nil:
+		return false, nil
+	case ctx.Err() != nil:
+		return true, errors.Join(err, r.putBack(*d))
+	}
+	if err != nil && !errors.Is(err, cli.ErrDamage) {
+		r.state.Failed = append(r.state.Failed, failedTable{Source: t.source, Failed: cli.InFlags(cli.Line(err))})
+	}
+	if less := one.less(*d, err); less != "" {
+		return true, r.keep(t, *d, less)
+	}
+	_, aside := r.asideOf(*d)
+	r.state.forget(t)
+	return false, os.RemoveAll(aside)
+}
+
+// keep puts the output of an earlier run back if the one that was written now is less, and reports it.
+func (r *allRun) keep(t oneTable, d doneTable, less string) error {
+	if err := r.putBack(d); err != nil {
+		return err
+	}
+	return r.tellEarlier(t, d, fmt.Sprintf("what an earlier run wrote is kept (%s): the sources now give less, %s; "+
+		"without it --resume writes the table anew", display.Count(d.Rows, "row"), less))
+}
+
+// tellEarlier reports a table of an earlier run that is not what the sources have now, and why.
+func (r *allRun) tellEarlier(t oneTable, d doneTable, what string) error {
+	why := &earlierError{remote.Shown(d.place(r.dir)) + ": " + what}
+	var back outcome
+	r.unlocked(func() { back = readBack(r.a, context.Background(), r.dir, d) })
+	out := tableOutcome{again: true, err: why, summary: summaryDoc{Source: t.source, Rows: d.Rows,
+		Output: remote.Shown(d.place(r.dir)), Files: back.files, Bytes: back.bytes, Readback: &back.readback,
+		Pieces: d.Pieces}}
+	if d.Told != nil {
+		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.lost()
+		r.lost(out)
+	}
+	r.printError(why)
+	r.noteTable(t, out)
+	return r.add(out.summary)
+}
+
+// earlierError says why the output of an earlier run is not what the sources have now. It counts as damage of these.
+type earlierError struct{ text string }
+
+func (e *earlierError) Error() string { return e.text }
+
+func (e *earlierError) Is(target error) bool { return target == fault.Corrupt }
+
+// vanished reports the tables of earlier runs that are in places of this run, and not there any more.
+func (r *allRun) vanished(tables []oneTable) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := map[string]bool{}
+	for _, t := range tables {
+		now[r.state.keyOf(t.source)] = true
+	}
+	for i, d := range slices.Clone(r.state.Done) {
+		key := sourceKey(d.Source, r.state.From)
+		if at, ok := r.state.at[key]; !ok || at != i || now[key] {
+			continue
+		}
+		if err := r.putBack(d); err != nil {
+			return err
+		}
+		if _, err := r.a.Stat(context.Background(), cli.WithoutTable(d.place(r.dir))); errors.Is(err, fs.ErrNotExist) {
+			delete(r.state.at, key) // it was removed on purpose
+			continue
+		}
+		why := "an earlier run wrote it, and its sources are not there any more; remove it if that is expected"
+		for _, t := range tables {
+			if d.sharesWith(t) {
+				why = fmt.Sprintf("an earlier run wrote it, and %s, with the same tablets, supersedes it: rows of "+
+					"both are in both", t.source)
+			}
+		}
+		t := oneTable{source: d.Source, table: d.Name, id: d.ID}
+		if err := r.tellEarlier(t, d, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharesWith reports whether a table of this run is one of an earlier run under another name, or has parts of it.
+func (d *doneTable) sharesWith(t oneTable) bool {
+	return t.id != "" && t.id == d.ID || slices.Contains(d.Parts, t.table) ||
+		slices.ContainsFunc(t.parts, func(p string) bool { return slices.Contains(d.Parts, p) })
 }

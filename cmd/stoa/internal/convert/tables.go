@@ -33,7 +33,12 @@ type oneTable struct {
 
 // about reports whether a finding of the table's place is about the table, as far as the place names its parts.
 func (t *oneTable) about(f region.Finding) bool {
-	return len(t.parts) == 0 || f.Part == "" || f.Part == t.table || f.Part == t.id || slices.Contains(t.parts, f.Part)
+	return f.Part == "" || t.holds(f.Part)
+}
+
+// holds reports whether a part is the table's, and not, say, the catalogue's, as far as the place names its parts.
+func (t *oneTable) holds(part string) bool {
+	return len(t.parts) == 0 || part == t.table || part == t.id || slices.Contains(t.parts, part)
 }
 
 // leftTable is something that may be a table, with the reason why it is not converted.
@@ -115,7 +120,8 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 			case err != nil && e.Place != "" && ctx.Err() == nil:
 				left = append(left, leftTable{e.Place, e.Format, err})
 				continue
-			case len(paths) > 1 && errors.Is(err, fault.Corrupt) && ctx.Err() == nil: // the others are converted
+			case (len(paths) > 1 || o.Recover && len(entries) > 0) && errors.Is(err, fault.Corrupt) &&
+				ctx.Err() == nil: // the others are converted
 				left = append(left, leftTable{p, e.Format, err})
 				continue
 			}

@@ -158,7 +158,7 @@ func writeCensus(w io.Writer, tables []*CensusTable, raw bool) error {
 			what = "complete"
 			whole++
 		}
-		line(0, cmp.Or(t.Table, "?")+"  "+what+"  "+display.Count(int64(len(t.Tablets)), "tablet"))
+		line(0, cmp.Or(t.Table, "?")+"  "+what+"  "+display.Count(TabletsOf(t.Tablets), "tablet"))
 		for _, x := range t.Tablets {
 			line(2, cmp.Or(x.ID, "?")+"  "+x.Partition)
 			for _, r := range x.Replicas {
@@ -177,6 +177,16 @@ func writeCensus(w io.Writer, tables []*CensusTable, raw bool) error {
 		display.Count(int64(len(tables)), "table"), whole))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// TabletsOf counts tablets: not the ranges that none covers, nor blocks of which no tablet is known.
+func TabletsOf(all []*CensusTablet) (n int64) {
+	for _, t := range all {
+		if s := t.Replicas[0].State; s != "uncovered" && s != "unclaimed" {
+			n++
+		}
+	}
+	return n
 }
 
 // cutLines returns a function that writes an indented line; if it is not raw, it is cut to the width of a terminal.

@@ -202,7 +202,7 @@ func (s *Servers) logged(ctx context.Context, tg format.Target, o format.OpenOpt
 		if len(all) == 0 || b.TableID != "" || !b.MayBeOf(parts[0]) {
 			continue
 		}
-		tb, _, err := s.fromLog(ctx, b.ID, "")
+		tb, _, err := s.fromLog(ctx, b.ID, "", noSuperblock)
 		if err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (s *Servers) moreFromBlocks(ctx context.Context, tg format.Target, o format
 	c := newCarving(tg, o, &out[0].Schema, "")
 	c.note("kudu.tablet.rebuilt", c.at, "%s of %s come from blocks that no superblock names, as they were flushed, "+
 		"with the deltas that are certain to be theirs: their keys lie in parts that no tablet here holds",
-		counted(rows, "row"), counted(int64(len(out)), "tablet"))
+		fault.Count(rows, "row"), fault.Count(int64(len(out)), "tablet"))
 	err = s.notReplayed(ctx, c, out[0].Tablet, done)
 	return append(more, out...), append(found, c.findings...), err
 }

@@ -179,7 +179,7 @@ func (c *carving) noteLeft(found []*loose) {
 		}
 		c.note("kudu.carve.left", byRows[rows][0].At, "%s of %s (%s) are in no rowset, as it is not certain "+
 			"which belong together under this schema: rows of these are not in the output",
-			counted(int64(len(types)), "block"), fault.Count(rows, "value"), strings.Join(types, ", "))
+			fault.Count(int64(len(types)), "block"), fault.Count(rows, "value"), strings.Join(types, ", "))
 	}
 }
 

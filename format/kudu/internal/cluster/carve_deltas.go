@@ -400,13 +400,13 @@ func (c *carving) finishDeltas() {
 	}
 	if c.applied.files > 0 {
 		c.note("kudu.carve.applied", c.at, "the deltas of %s are applied (%s, %s), each to the rowset that block "+
-			"numbers, rows and times tell: no superblock confirms it", counted(c.applied.files, "file"),
-			counted(c.applied.deletes, "deletion"), counted(c.applied.cells, "changed cell"))
+			"numbers, rows and times tell: no superblock confirms it", fault.Count(c.applied.files, "file"),
+			fault.Count(c.applied.deletes, "deletion"), fault.Count(c.applied.cells, "changed cell"))
 	}
 	if c.dropped.files > 0 {
 		c.note("kudu.carve.deltas", c.at, "in all, the deltas of %s are not applied: up to %s may be there again, and "+
-			"up to %s may have older values", counted(c.dropped.files, "file"),
-			counted(c.dropped.deletes, "deleted row"), counted(c.dropped.cells, "cell"))
+			"up to %s may have older values", fault.Count(c.dropped.files, "file"),
+			fault.Count(c.dropped.deletes, "deleted row"), fault.Count(c.dropped.cells, "cell"))
 	}
 }
 
@@ -435,22 +435,15 @@ func (c *carving) unapplied(d *looseDeltas, of []*carvedSet, why string) {
 			columns = append(columns, name)
 		}
 	}
-	what := counted(one.deletes, "deletion")
+	what := fault.Count(one.deletes, "deletion")
 	if len(columns) > 0 {
-		what += " and " + counted(one.cells, "changed cell") + " of " + strings.Join(columns, ", ")
+		what += " and " + fault.Count(one.cells, "changed cell") + " of " + strings.Join(columns, ", ")
 	}
 	c.note("kudu.carve.deltas", d.At, "delta file %d is not applied: %s; %s, from %s to %s", d.ID, why, what,
 		table.TimeText(d.stats.MinTimestamp), table.TimeText(d.stats.MaxTimestamp))
 }
 
 // counted returns a number with a word, in the plural if need be.
-func counted(n int64, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // ref makes a loose block one of the synthetic server's.
 func (c *carving) ref(x *loose) meta.BlockRef {
 	id := uint64(len(c.dirs.Containers) + 1)

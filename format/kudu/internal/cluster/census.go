@@ -87,7 +87,8 @@ func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []Censu
 	missing, uncovered, more := s.Missing(ts)
 	for _, g := range missing {
 		l := base
-		l.Tablet, l.Partition, l.State, l.Why = g.id, g.what, StateMissing, "no server here holds it"
+		l.Tablet, l.Partition = g.id, g.what
+		l.State, l.Why = s.absence(g.id, "no server here holds it")
 		out = append(out, l)
 	}
 	if more > 0 {
@@ -129,7 +130,7 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 		newest = max(newest, l.Last)
 		out = append(out, l)
 	}
-	unlike := tb.Unlike(last)
+	unlike, undecided := tb.Unlike(last), table.Undecided(last)
 	for i := range out {
 		l := &out[i]
 		if l.State == StateWhole && unlike[i] != "" {
@@ -138,6 +139,9 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 		if l.State == StateWhole && l.Last < newest {
 			l.State = StateBehind
 			l.Why = "its last operation is at " + table.TimeText(l.Last)
+		}
+		if x := undecided[i]; l.State == StateWhole && x != nil {
+			l.Why = "its log ends with what may not be committed: " + x.Message
 		}
 		whole = whole || l.State == StateWhole
 	}
@@ -178,6 +182,14 @@ func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r 
 	return last, nil
 }
 
+// absence is the state of a tablet that is not here, and why, in a census.
+func (s *Servers) absence(id, why string) (state, reason string) {
+	if s.isBroken(id) {
+		return StateLost, "only a log, consensus metadata or a damaged superblock is left"
+	}
+	return StateMissing, why
+}
+
 // absentTables returns the lines for tables that only the master's catalogue lists.
 func (s *Servers) absentTables() (out []CensusLine) {
 	if s.catalog == nil {
@@ -191,6 +203,7 @@ func (s *Servers) absentTables() (out []CensusLine) {
 			Why: "the master's catalogue has it, but no server here holds it"}
 		for _, tb := range s.catalog.absent(id, nil) {
 			l.Tablet = tb.id
+			l.State, l.Why = s.absence(tb.id, "the master's catalogue has it, but no server here holds it")
 			out = append(out, l)
 		}
 		if l.Tablet == "" {

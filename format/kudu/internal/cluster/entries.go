@@ -135,13 +135,21 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 	}
 	for _, g := range missing {
 		part := format.Entry{Table: cmp.Or(g.id, "?"), Kind: "tablet", Rows: -1, Bytes: -1}
-		part.Meta = append(part.Meta, table.Fact("partition", "%s", g.what), table.Fact("state", "MISSING"))
+		part.Meta = append(part.Meta, table.Fact("partition", "%s", g.what), s.stateOf(g.id))
 		e.Parts = append(e.Parts, part)
 	}
 	for _, g := range uncovered[:min(len(uncovered), 20)] {
 		add("uncovered", "%s", g)
 	}
 	return e, nil
+}
+
+// stateOf is the state of a tablet that is not here, as a list shows it.
+func (s *Servers) stateOf(id string) format.KeyValue {
+	if s.isBroken(id) {
+		return table.Fact("state", "LOST")
+	}
+	return table.Fact("state", "MISSING")
 }
 
 // Matches reports whether what selects the table: it is "", the name or id of the table, or the id of one of its
@@ -175,7 +183,7 @@ func (s *Servers) AbsentTables(what string, yield func(format.Entry, error) bool
 			table.Fact("missing_tablets", "%d", len(missing)))
 		for _, tb := range missing {
 			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1,
-				Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})
+				Meta: []format.KeyValue{s.stateOf(tb.id)}})
 		}
 		out = append(out, x)
 	}

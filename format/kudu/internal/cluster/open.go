@@ -24,6 +24,15 @@ func (elsewhere) Error() string {
 
 func (elsewhere) Is(target error) bool { return target == format.ErrElsewhere }
 
+// leftovers is the cause of errors about tables that the master's catalogue lists and of which no superblock is left.
+type leftovers struct{}
+
+func (leftovers) Error() string {
+	return "stoa recover, or rescue, makes rows of their logs and blocks"
+}
+
+func (leftovers) Is(target error) bool { return target == errLost }
+
 // Pick finds the tablets of the table that the target names: by name or id, or by the id of a tablet, which is then the
 // only tablet returned. "" selects the only table present, not counting sys.catalog. If only is not "", it is the id of
 // the one tablet to return.
@@ -51,6 +60,12 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 	if s.catalog != nil && len(found) == 0 {
 		for id, e := range s.catalog.tables {
 			if ids := s.catalog.named(e, id, what); !e.gone && what != "" && ids != nil {
+				if slices.ContainsFunc(ids, s.isBroken) {
+					err := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "", "no superblock of table %s can be "+
+						"read, which the master's catalogue has (tablets %s)", e.name, strings.Join(ids, ", "))
+					err.Cause = leftovers{}
+					return nil, err
+				}
 				what := fmt.Sprintf("table %s, but none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
 				if e.name != tg.Table && id != tg.Table {
 					what = fmt.Sprintf("tablet %s of table %s, which is not here", tg.Table, e.name)
@@ -148,7 +163,11 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	if err != nil {
 		return nil, err
 	}
-	gaps = append(gaps, found...)
+	ts, logs, err := s.withoutBlocks(ctx, tg.Tree, ts, ro)
+	if err != nil {
+		return nil, err
+	}
+	gaps = slices.Concat(gaps, found, logs)
 	ts = slices.DeleteFunc(slices.Concat(ts, more), func(tb *table.Tablet) bool { return !tb.HasData() })
 	if len(ts) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",

@@ -14,6 +14,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/region"
+	"stoa/store"
 )
 
 // A tablet without a superblock can be recovered. If its log begins with the tablet's first operation, replaying the
@@ -32,7 +33,7 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 	var found []region.Finding
 	gone := false
 	for _, id := range ids {
-		tb, x, err := s.fromLog(ctx, id, name)
+		tb, x, err := s.fromLog(ctx, id, name, noSuperblock)
 		if err != nil {
 			return nil, err
 		}
@@ -90,9 +91,13 @@ func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name st
 	return nil, nil, ""
 }
 
+const noSuperblock = "the tablet has no superblock that can be read"
+
 // fromLog rebuilds a tablet from its log; nil if no log begins with the tablet's first operation and has all operations
 // after it. If several servers have such a log, the one with the latest operation is used.
-func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Tablet, found []region.Finding, err error) {
+// why says what is gone.
+func (s *Servers) fromLog(ctx context.Context, id, name, why string) (tb *table.Tablet,
+	found []region.Finding, err error) {
 	last := meta.OpID{}
 	for _, f := range s.All {
 		t, log, err := logAlone(ctx, f, id)
@@ -105,9 +110,9 @@ func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Table
 		last = log.Last
 		t.Schema, t.SchemaVersion, t.Table = *log.Schema, log.Version, cmp.Or(name, log.Table, id)
 		tb = &table.Tablet{Replica: table.Replica{FS: f, Tablet: t}}
-		found = []region.Finding{tb.Note("kudu.tablet.rebuilt", fault.Span{Object: t.Object}, fmt.Sprintf("the tablet "+
-			"has no superblock that can be read: its rows are those that its log makes, from the first operation to "+
-			"%s at %s", log.Last, table.TimeText(log.LastTime)))}
+		found = []region.Finding{tb.Note("kudu.tablet.rebuilt", fault.Span{Object: t.Object}, fmt.Sprintf("%s: "+
+			"its rows are those that its log makes, from the first operation to %s at %s", why, log.Last,
+			table.TimeText(log.LastTime)))}
 	}
 	return tb, found, ctx.Err()
 }
@@ -136,7 +141,7 @@ func (s *Servers) moreFromLogs(ctx context.Context, tg format.Target, ts []*tabl
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(at)) {
-		tb, x, err := s.fromLog(ctx, id, top.Table)
+		tb, x, err := s.fromLog(ctx, id, top.Table, noSuperblock)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -154,4 +159,46 @@ func (s *Servers) before(sc *meta.Schema, ids []string) bool {
 	like := s.lostLike(sc)
 	slices.Sort(like)
 	return len(like) > 0 && len(ids) > 0 && !slices.Contains(ids, like[0])
+}
+
+// withoutBlocks replaces tablets none of whose blocks is here, in any replica, by what their logs make, if these begin
+// with the first operation: the rest of a log alone would take changes of rows that are lost for rows.
+func (s *Servers) withoutBlocks(ctx context.Context, tree store.Tree, ts []*table.Tablet, ro table.Options) (
+	out []*table.Tablet, found []region.Finding, err error) {
+	for _, tb := range ts {
+		gone := false
+		if ro.Rebuild && !ro.NoWAL && !tb.Rebuilt {
+			if gone, err = noBlocks(ctx, tb); err != nil {
+				return nil, nil, err
+			}
+		}
+		if gone {
+			x, notes, err := s.fromLog(ctx, tb.ID, tb.Table, "none of the tablet's blocks is here")
+			if err != nil {
+				return nil, nil, err
+			}
+			if x != nil {
+				x.TableID, x.Partitioning, x.Partition = tb.TableID, tb.Partitioning, tb.Partition
+				tb, found = bound(tree, []*table.Tablet{x})[0], append(found, notes...)
+			}
+		}
+		out = append(out, tb)
+	}
+	return out, found, nil
+}
+
+// noBlocks reports whether a tablet must have blocks, and none of them is here.
+func noBlocks(ctx context.Context, tb *table.Tablet) (bool, error) {
+	any := false
+	for _, r := range tb.Replicas() {
+		for i := range r.RowSets {
+			for _, b := range r.RowSets[i].Blocks() {
+				any = true
+				if _, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef); err == nil || fault.NotOfFile(err) {
+					return false, err
+				}
+			}
+		}
+	}
+	return any, nil
 }

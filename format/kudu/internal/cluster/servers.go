@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -84,7 +85,25 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 			x.Severity, x.Message = region.Warning, x.Message+"; it is read from a copy of the server's directories"
 		}
 	}
-	return s, s.readCatalog(ctx, tg, o, ro)
+	err = s.readCatalog(ctx, tg, o, ro)
+	for _, ts := range s.Tables() {
+		s.otherNames(ts)
+	}
+	return s, err
+}
+
+// otherNames reports superblocks with the newest schema of a table that call it otherwise than most.
+func (s *Servers) otherNames(ts []*table.Tablet) {
+	name := table.NameOf(ts)
+	for _, tb := range ts {
+		for _, r := range tb.Replicas() {
+			if r.Table != name && r.HasData() && r.SchemaVersion == table.Newest(ts).SchemaVersion {
+				s.Findings = append(s.Findings, codes.Codes.Finding("kudu.table.names", r.At, r.ID, fmt.Sprintf(
+					"the superblock calls the table %s, others of the table %s, with the same version of the schema",
+					r.Table, name)))
+			}
+		}
+	}
 }
 
 // copied reports whether the superblock that a finding is about is in a copy of the same server's directories.
@@ -208,6 +227,11 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 	return ctx.Err()
 }
 
+// isBroken reports whether there are traces of a tablet, and no superblock that can be read.
+func (s *Servers) isBroken(id string) bool {
+	return s.byID[id] == nil && slices.ContainsFunc(s.broken, func(b *meta.Tablet) bool { return b.ID == id })
+}
+
 // Tables returns the tablets grouped by table, sorted by name; within a table they are in the order of partitions. No
 // tablet may be added after the first call.
 func (s *Servers) Tables() [][]*table.Tablet {
@@ -259,13 +283,13 @@ func (s *Servers) group() [][]*table.Tablet {
 	return out
 }
 
-// NameOf returns the name of a table: that in the catalogue, if the catalogue lists the table, else that in the tablet
-// with the newest schema.
+// NameOf returns the name of a table: that in the catalogue, if the catalogue lists the table, else that in most
+// superblocks with the newest schema.
 func (s *Servers) NameOf(ts []*table.Tablet) string {
 	if s.catalog != nil {
 		if e := s.catalog.tables[ts[0].TableID]; e.name != "" {
 			return e.name
 		}
 	}
-	return table.Newest(ts).Table
+	return table.NameOf(ts)
 }

@@ -19,7 +19,7 @@ var fsCodes = check.Codes{
 		Help: "Two containers hold a block with the same id. The one that agrees with the superblock is read. If " +
 			"several do, and differ, the block is lost."},
 	{Code: "kudu.cmeta.damaged", Severity: region.Error,
-		Help: "The consensus metadata of a tablet is damaged. It holds no rows: none are lost."},
+		Help: "The consensus metadata of a tablet is damaged or gone. It holds no rows: none are lost."},
 	{Code: "kudu.container.damaged", Severity: region.Error,
 		Help: "The metadata of a log container is damaged. Blocks whose records are intact are read."},
 	{Code: "kudu.container.incomplete", Severity: region.Note,

@@ -86,6 +86,8 @@ var tableCodes = check.Codes{
 	{Code: "kudu.table.incomplete", Severity: region.Error, Help: "Part of a table, or of a tablet whose table is " +
 		"unknown, is missing: a tablet that must exist is missing, or none of its replicas is intact. stoa census " +
 		"lists the state of each replica."},
+	{Code: "kudu.table.names", Severity: region.Warning, Help: "A superblock names its tablet's table otherwise than " +
+		"the superblocks of other tablets and replicas with the same version of the schema do."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "A tablet that must exist is in none of the given " +
 		"directories, or only as a tombstone or an unfinished copy: its rows are not read."},
 	{Code: "kudu.tablet.rebuilt", Severity: region.Error, Help: "A tablet has no readable superblock. Its rows are " +

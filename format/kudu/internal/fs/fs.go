@@ -225,6 +225,7 @@ func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 	case err == nil:
 		t.Consensus = m
 	case Gone(err):
+		f.withoutConsensus(ctx, t)
 	case fault.OverBudget(err):
 		return t, err
 	case errors.As(err, new(*fault.Error)):
@@ -234,4 +235,16 @@ func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 		return t, err
 	}
 	return t, nil
+}
+
+// withoutConsensus notes that a tablet has no consensus metadata, although it has a log: directories may be copied
+// without either.
+func (f *FS) withoutConsensus(ctx context.Context, t *meta.Tablet) {
+	if f.WALDir == "" || !t.HasData() {
+		return
+	}
+	if _, err := f.Tree.Stat(ctx, path.Join(f.WALDir, WalsDir, t.ID)); err == nil {
+		f.Note("kudu.cmeta.damaged", fault.Span{Object: path.Join(f.MetaDir, ConsensusDir, t.ID)}, t.ID,
+			"the tablet has no consensus metadata: no server starts it, and nothing here says which its peers are")
+	}
 }

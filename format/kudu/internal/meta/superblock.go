@@ -138,6 +138,9 @@ type KindedBlock struct {
 	BlockRef
 }
 
+// Idle reports whether no row depends on the block: only a server looks keys up in it.
+func (b KindedBlock) Idle() bool { return b.Kind == "bloom" || b.Kind == "adhoc-index" }
+
 // Blocks are all blocks of the rowset, in the order in which Kudu lists them.
 func (r *RowSet) Blocks() []KindedBlock {
 	out := make([]KindedBlock, 0, len(r.Columns)+len(r.Redo)+len(r.Undo)+2)

@@ -113,10 +113,10 @@ func (t *Table) PatchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.
 	return p, err
 }
 
-// LostBlocks returns a single finding if blocks of a tablet are missing or truncated, else nil.
+// LostBlocks returns a single finding if blocks of a tablet on which rows depend are missing or truncated, else nil.
 func (tb *Tablet) LostBlocks(ctx context.Context) (*region.Finding, error) {
 	var first region.Finding
-	all, lost := 0, 0
+	all, lost, needed := 0, 0, false
 	for i := range tb.RowSets {
 		for _, b := range tb.RowSets[i].Blocks() {
 			all++
@@ -127,12 +127,13 @@ func (tb *Tablet) LostBlocks(ctx context.Context) (*region.Finding, error) {
 			case !errors.As(err, new(*fault.Error)):
 				return nil, err
 			}
-			if lost++; lost == 1 {
-				first = codes.Finding(fs.LostCode(p), err, tb.ID)
+			lost++
+			if !b.Idle() && !needed {
+				needed, first = true, codes.Finding(fs.LostCode(p), err, tb.ID)
 			}
 		}
 	}
-	if lost == 0 {
+	if !needed { // no row is lost
 		return nil, nil
 	}
 	x := tb.Note(first.Code, first.At,

@@ -20,9 +20,10 @@ import (
 // Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before those of
 // whose servers no data directory is here, unfinished copies, and tombstones; then those without losses that nothing
 // else can make up for are preferred; then by their latest operation before the snapshot, in deltas or log; then
-// members of the tablet's newest Raft configuration; then a complete log; then fewer such losses; then fewer missing
-// blocks, not counting bloom files; then more rows. Operations rank above other blocks, because damage can be repaired
-// from other replicas but missing operations cannot. Without deep only the state counts, and nothing is read.
+// members of the tablet's newest Raft configuration; then a complete log, and one that ends with nothing undecided;
+// then fewer such losses; then fewer missing blocks, not counting bloom files; then more rows. Operations rank above
+// other blocks, because damage can be repaired from other replicas but missing operations cannot. Without deep only the
+// state counts, and nothing is read.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil
@@ -55,7 +56,8 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	sorted.StablyBy(all, func(a, b rank) int {
 		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(min(a.lost.final, 1), min(b.lost.final, 1)),
 			cmp.Compare(min(b.Time, ro.At), min(a.Time, ro.At)), cmp.Compare(a.stranger, b.stranger),
-			cmp.Compare(a.holes, b.holes), cmp.Compare(a.lost.final, b.lost.final),
+			cmp.Compare(a.holes, b.holes), cmp.Compare(len(a.undecided), len(b.undecided)),
+			cmp.Compare(a.lost.final, b.lost.final),
 			cmp.Compare(a.lost.all, b.lost.all), cmp.Compare(b.rows, a.rows))
 	})
 	tb.Replica, tb.Others, tb.Findings = all[0].Replica, nil, nil
@@ -91,6 +93,15 @@ func (tb *Tablet) tell(all []rank, at uint64) {
 	case all[0].stranger > 0 && all[0].HasData():
 		note("kudu.replica.behind", "the replica of server %s, which is read, was evicted: the tablet's newest Raft "+
 			"configuration does not have the server", tb.FS.UUID)
+	}
+	var last []LastChange
+	for _, x := range all {
+		last = append(last, x.LastChange)
+	}
+	for i, x := range Undecided(last) {
+		if i > 0 && x != nil && all[i].stranger == 0 && at == Latest { // loading reports those of the first
+			tb.Findings = append(tb.Findings, *x)
+		}
 	}
 	for _, x := range all[1:] {
 		if why := x.differs(all[0].LastChange); why != "" && x.stranger == 0 {
@@ -205,6 +216,28 @@ type LastChange struct {
 	holes int
 	none  bool  // there is certainly none since its rowsets were written, as its whole log is empty
 	rows  int64 // live rows after it, if all of the log was flushed; -1: unknown
+
+	committed, received, open int64 // indexes of the last such operations in the log
+	torn                      bool
+	undecided                 []region.Finding // that operations at its end are not known to be committed
+}
+
+// Undecided returns, for each of several replicas, the finding that its log ends with operations of which nothing says
+// that they were committed; nil if it has none, or if another replica has committed what came in their places. A torn
+// operation is on no disk of its server: if it was committed, a whole log of another has it.
+func Undecided(last []LastChange) []*region.Finding {
+	out, committed, whole := make([]*region.Finding, len(last)), int64(0), int64(0)
+	for _, l := range last {
+		if committed = max(committed, l.committed); !l.torn {
+			whole = max(whole, l.committed)
+		}
+	}
+	for i, l := range last {
+		if len(l.undecided) > 0 && (l.open > committed || l.torn && l.received > whole) {
+			out[i] = &l.undecided[len(l.undecided)-1]
+		}
+	}
+	return out
 }
 
 // NoChange is that of a replica without data.
@@ -260,6 +293,12 @@ func (r Replica) LastChange(ctx context.Context, deep bool) (l LastChange, err e
 		l.rows = r.Rows()
 	}
 	l.Time = max(last, log.LastWrite)
+	l.committed, l.received, l.open, l.torn = log.Last.Index, log.Received.Index, log.Open.Index, log.Torn
+	for _, x := range log.Findings {
+		if x.Code == "kudu.wal.torn" || x.Code == "kudu.wal.uncommitted" {
+			l.undecided = append(l.undecided, x)
+		}
+	}
 	l.none = log.Empty && l.holes == 0 && l.Time == 0
 	return l, nil
 }

@@ -125,5 +125,21 @@ func Newest(ts []*Tablet) *Tablet {
 	return out
 }
 
+// NameOf returns the name that most of the superblocks with the newest schema give a table.
+func NameOf(ts []*Tablet) (name string) {
+	top, of := Newest(ts), map[string]int{}
+	for _, tb := range ts {
+		for _, r := range tb.Replicas() {
+			if r.SchemaVersion != top.SchemaVersion || r.HasData() != top.HasData() {
+				continue
+			}
+			if of[r.Table]++; of[r.Table] > of[name] {
+				name = r.Table
+			}
+		}
+	}
+	return name
+}
+
 // Decrypted is format.Decrypter: pages are read through the table's own tree, which may decrypt them.
 func (t *Table) Decrypted(tree store.Tree) store.Tree { return fs.Over(t.Tree, tree) }

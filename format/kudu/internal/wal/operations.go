@@ -31,9 +31,10 @@ func (x *Replayer) drain(end bool) {
 		x.size -= p.size
 		if p.op == OpWrite || p.op == OpAlterSchema {
 			if x.dropped++; x.dropped == 1 {
-				x.firstDrop = p.id
+				x.firstDrop, x.Out.OpenFrom = p.id, p.time
 			}
-			x.lastDrop = p.at
+			x.lastDrop, x.Out.Open = p.at, p.id
+			x.dropRows += x.rowOps(p)
 		}
 	}
 	x.pending = slices.Delete(x.pending, 0, keep)
@@ -143,6 +144,21 @@ func (x *Replayer) countActive(m *commitMsg) (n int) {
 	for _, o := range m.ops {
 		if _, ok := x.target(o); ok {
 			n++
+		}
+	}
+	return n
+}
+
+// rowOps counts the row operations of a write that is not applied, as far as they can be parsed.
+func (x *Replayer) rowOps(p *pendingOp) (n int64) {
+	if p.op != OpWrite || p.body == nil {
+		return 0
+	}
+	w := parseWrite(p.body)
+	d, why := newRowDecoder(&w, x.schema, 0)
+	for ok := why == "" && p.body.Err() == nil; ok; n++ {
+		if _, ok, _ = d.next(); !ok {
+			break
 		}
 	}
 	return n
@@ -331,9 +347,11 @@ func (x *Replayer) finish(ctx context.Context) error {
 		}
 	}
 	if x.dropped > 0 {
-		x.note("kudu.wal.uncommitted", x.lastDrop, "",
-			fmt.Sprintf("%d operations without a commit are left out", x.dropped))
+		x.note("kudu.wal.uncommitted", x.lastDrop, "", fmt.Sprintf("%s without a commit (%s) not applied: they may "+
+			"never have been committed, though a tablet with one voter would commit them at its next start",
+			fault.Count(x.dropped, "operation"), fault.Count(x.dropRows, "row operation")))
 	}
+	x.Out.Received = x.last
 	x.Out.Lost = x.dropped > 0 && x.firstDrop.Index < x.Out.Last.Index ||
 		slices.ContainsFunc(x.Out.Findings, func(f region.Finding) bool { return f.Severity >= region.Error })
 	for _, m := range x.rows {

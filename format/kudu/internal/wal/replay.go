@@ -45,6 +45,13 @@ type Logged struct {
 	Version uint32
 	Table   string // the name that the last change of the schema gave the table; "": there was none
 
+	// Operations that the log holds and nothing says were committed are not applied: they may never have been. Open is
+	// the last of them, OpenFrom the hybrid time of the first; zero: there are none.
+	Open     meta.OpID
+	OpenFrom uint64
+	Torn     bool      // the log ends within a batch
+	Received meta.OpID // the last operation, committed or not
+
 	Missing bool // there is no log
 	Empty   bool // there is a log without operations
 	// Lost is true if operations before Last are missing from the log: rows may be out of date.
@@ -194,6 +201,7 @@ type Replayer struct {
 	pending   []pendingOp // ascending by index
 	size      int64       // of pending
 	dropped   int64       // operations without a commit
+	dropRows  int64       // their row operations
 	lastDrop  fault.Span
 	firstDrop meta.OpID
 
@@ -250,8 +258,9 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 					"which exceeds the memory limit (%d)", x.bytes.kept, limit)
 			}
 		case pbc.IsTorn(err) && last:
-			x.Fault("kudu.wal.torn", err)
-			whole = false
+			f := codes.Finding("kudu.wal.torn", err, "")
+			x.note(f.Code, f.At, f.Path, "the log ends within a batch, whose operations are not applied: "+f.Message)
+			x.Out.Torn, whole = true, false
 		case errors.Is(err, fault.Corrupt):
 			x.Fault("kudu.wal.damaged", err)
 			x.damaged, whole = true, false
