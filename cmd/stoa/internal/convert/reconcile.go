@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/fault"
 	"stoa/format"
@@ -83,7 +84,7 @@ func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, s
 	}
 	c.partitions = columns
 	c.out = strings.TrimSuffix(c.out, ext)
-	return createPartitioned(ctx, a, c.out, ext, sc, columns, wo)
+	return pieces.CreatePartitioned(ctx, a, c.out, ext, sc, columns, wo)
 }
 
 // createOnly begins the output of the only table.
@@ -93,7 +94,7 @@ func (c *conversion) createOnly(ctx context.Context, a *cli.App, sc *arrow.Schem
 		return output.CreateTable(a, ctx, c.out, sc, wo)
 	}
 	to := a.Format(wo.To)
-	return createPartitioned(ctx, a, strings.TrimRight(c.out, "/"), to.Extensions[0], sc, c.by, wo)
+	return pieces.CreatePartitioned(ctx, a, strings.TrimRight(c.out, "/"), to.Extensions[0], sc, c.by, wo)
 }
 
 // output returns where the table was written, relative to dir.
@@ -169,7 +170,7 @@ func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum conte
 		return sum, false, err
 	}
 	if len(d.Partitions) > 0 {
-		o.From = hiveFormat
+		o.From = pieces.HiveFormat
 	}
 	t, err := stoa.Open(ctx, name, o)
 	if err != nil {

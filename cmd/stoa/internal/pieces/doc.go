@@ -1,3 +1,3 @@
 // Package pieces writes a table as several files in a directory, such that a run that was killed at any moment can be
-// resumed.
+// resumed; or as directories of partitions.
 package pieces

@@ -1,4 +1,4 @@
-package convert
+package pieces
 
 import (
 	"context"
@@ -47,11 +47,11 @@ type partitioned struct {
 // file.
 const maxPartitions = 32
 
-// hiveFormat is the name of the format that reads such directories.
-const hiveFormat = "hive"
+// HiveFormat is the name of the format that reads such directories.
+const HiveFormat = "hive"
 
-// createPartitioned begins a directory out for rows of schema sc, in which the named columns are directories.
-func createPartitioned(ctx context.Context, a *cli.App, out, ext string, sc *arrow.Schema, columns []string,
+// CreatePartitioned begins a directory out for rows of schema sc, in which the named columns are directories.
+func CreatePartitioned(ctx context.Context, a *cli.App, out, ext string, sc *arrow.Schema, columns []string,
 	wo stoa.CreateOptions) (*partitioned, error) {
 	w := &partitioned{out: out, ext: ext, wo: wo, open: map[string]format.Writer{}, files: map[string]int{}, whole: sc,
 		plan: content.Same(sc)}
@@ -246,7 +246,7 @@ func (w *partitioned) check(ctx context.Context, a *cli.App, tree store.Tree, na
 	fail := func(reason string, rows int64, err error) error {
 		return &stoa.UnprovenError{Output: w.out, Rows: [2]int64{w.sum.Sum().Rows, rows}, Reason: reason, Err: err}
 	}
-	t, err := stoa.Open(ctx, name, stoa.OpenOptions{Formats: a.Formats, From: hiveFormat, Tree: tree, KeepPages: -1})
+	t, err := stoa.Open(ctx, name, stoa.OpenOptions{Formats: a.Formats, From: HiveFormat, Tree: tree, KeepPages: -1})
 	if err != nil {
 		return fail("it cannot be read: "+cli.Line(err), 0, err)
 	}
