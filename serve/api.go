@@ -3,12 +3,10 @@ package serve
 import (
 	"cmp"
 	"context"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"path"
 	"slices"
@@ -21,9 +19,6 @@ import (
 	"stoa/fault"
 	"stoa/store"
 )
-
-//go:embed page
-var pageFiles embed.FS
 
 // query are the parameters of a request.
 type query struct{ r *http.Request }
@@ -69,15 +64,15 @@ func (s *Server) routes() http.Handler {
 // static serves the files of the page.
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
-	b, err := fs.ReadFile(pageFiles, path.Join("page", path.Base(name)))
-	if err != nil {
+	text, ok := pageFiles()[name]
+	if !ok {
 		writeJSON(w, http.StatusNotFound, errorDoc{Error: "there is no such file", Class: "missing"})
 		return
 	}
 	kinds := map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript",
 		".svg": "image/svg+xml"}
 	w.Header().Set("Content-Type", kinds[path.Ext(name)]+"; charset=utf-8")
-	w.Write(b)
+	io.WriteString(w, text)
 }
 
 // answer returns the http.HandlerFunc of a handler: it waits for its turn, and has only so much time.

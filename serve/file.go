@@ -30,16 +30,9 @@ var fileScripts = []string{"core.js", "place.js", "map.js", "hex.js", "anatomy.j
 func (p *FilePage) Write(w io.Writer) error {
 	var script []byte
 	for _, name := range fileScripts {
-		b, err := pageFiles.ReadFile(path.Join("page", name))
-		if err != nil {
-			return err
-		}
-		script = append(script, b...)
+		script = append(script, pageFiles()[name]...)
 	}
-	style, err := pageFiles.ReadFile("page/style.css")
-	if err != nil {
-		return err
-	}
+	style := []byte(pageFiles()["style.css"])
 	words := map[string]string{} // what is said about names, once each
 	for _, n := range p.Anatomy.nodes {
 		name := plainName(n.Name)

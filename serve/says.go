@@ -1,27 +1,21 @@
 package serve
 
 import (
-	_ "embed"
 	"regexp"
 	"strings"
 )
 
-// fieldLines are lines of family, name and a sentence, parted by tabs: what the documents of the formats, and those in
-// docs/formats, say about the structure of that name.
-//
-//go:embed words/fields.tsv
-var fieldLines string
+// sentences are those of words/fields.tsv by family and name. Its lines are family, name and a sentence, parted by tabs:
+// what the documents of the formats, and those in docs/formats, say about the structure of that name.
+var sentences = map[[2]string]string{}
 
-// sentences are those of fieldLines by family and name.
-var sentences = func() map[[2]string]string {
-	m := map[[2]string]string{}
-	for l := range strings.Lines(fieldLines) {
+func readSentences(lines string) {
+	for l := range strings.Lines(lines) {
 		if f := strings.Split(strings.TrimRight(l, "\n"), "\t"); len(f) == 3 {
-			m[[2]string{f[0], f[1]}] = f[2]
+			sentences[[2]string{f[0], f[1]}] = f[2]
 		}
 	}
-	return m
-}()
+}
 
 // families are the formats whose structures another one's sentences describe; the others describe themselves.
 var families = map[string]string{"trevni-avro": "trevni", "kudu-wal": "kudu", "kudu-metadata": "kudu",
@@ -40,6 +34,7 @@ func plainName(name string) string {
 // says returns what the documents of a format say about a structure; "" if nothing. A name with points, as that of a
 // column's part in a footer, is also looked for by its last word.
 func says(format, name string) string {
+	pageFiles()
 	if f, ok := families[format]; ok {
 		format = f
 	}

@@ -75,6 +75,28 @@ func checkPacked(t *testing.T) {
 	}
 }
 
+// TestPackedTexts: texts.br holds the files that it is made of.
+func TestPackedTexts(t *testing.T) {
+	var texts [][]byte
+	for _, name := range about.TextNames {
+		b, err := os.ReadFile("internal/about/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, b)
+	}
+	all := bytes.Join(texts, []byte{0})
+	if *update {
+		about.Texts = packed(t, all)
+		if err := os.WriteFile("internal/about/texts.br", about.Texts, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := io.ReadAll(brotli.NewReader(bytes.NewReader(about.Texts))); err != nil || !bytes.Equal(got, all) {
+		t.Error("texts.br is not what it is made of: go test ./cmd/stoa -run TestPackedTexts -update writes it")
+	}
+}
+
 // checkPages compares the files of a directory with the expected pages; -update writes them.
 func checkPages(t *testing.T, dir string, pages map[string]string) {
 	t.Helper()

@@ -3,16 +3,22 @@ package about
 import (
 	_ "embed"
 	"io"
+	"strings"
 
 	"stoa/cmd/stoa/internal/cli"
 
 	"github.com/spf13/cobra"
 )
 
-// skill is the page; its sessions are run by a test.
+// Texts are the files of TextNames, compressed, with a zero byte between them.
 //
-//go:embed skill.md
-var skill string
+//go:embed texts.br
+var Texts []byte
+
+// TextNames are the page of skill, whose sessions a test runs, and that of the predicates.
+var TextNames = [...]string{"skill.md", "predicates.txt"}
+
+func texts() []string { return strings.Split(string(unpacked(Texts)), "\x00") }
 
 // SkillCmd returns the verb skill.
 func SkillCmd(a *cli.App) *cobra.Command {
@@ -24,7 +30,7 @@ func SkillCmd(a *cli.App) *cobra.Command {
 		Example: "  stoa skill\n  stoa skill > SKILL.md",
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.Stdout, skill)
+			_, err := io.WriteString(a.Stdout, texts()[0])
 			return err
 		},
 	}

@@ -1,22 +1,12 @@
 package about
 
-import (
-	_ "embed" // the texts
-	"maps"
-	"slices"
-)
-
-//go:embed predicates.txt
-var predicates string
-
-// topics are the pages of help that are not about a verb.
-var topics = map[string]string{"predicates": predicates}
-
-// Topic returns the page of help with this name.
+// Topic returns the page of help with this name that is not about a verb.
 func Topic(name string) (text string, ok bool) {
-	text, ok = topics[name]
-	return text, ok
+	if name != Topics()[0] {
+		return "", false
+	}
+	return texts()[1], true
 }
 
 // Topics returns the names of the pages of help that are not about a verb.
-func Topics() []string { return slices.Sorted(maps.Keys(topics)) }
+func Topics() []string { return []string{"predicates"} }

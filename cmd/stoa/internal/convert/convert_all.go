@@ -305,16 +305,22 @@ func (r *allRun) unlocked(do func()) {
 	do()
 }
 
-// convert converts one table, with the state unlocked.
-func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *conversion, err error) {
-	c := *r.c
-	one = &c
-	one.out, one.source, one.label = remote.Shown(filepath.Join(r.dir, t.output)), t.source, label
+// one returns the conversion of one table.
+func (r *allRun) one(t oneTable) *conversion {
+	one := *r.c
+	one.out, one.source = remote.Shown(filepath.Join(r.dir, t.output)), t.source
 	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.converted != nil, true
 	one.opening, one.stamp = t.opening, t.stamp
 	if r.converted != nil {
 		one.about = t.about
 	}
+	return &one
+}
+
+// convert converts one table, with the state unlocked.
+func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *conversion, err error) {
+	one = r.one(t)
+	one.label = label
 	r.assembled(one, t)
 	if isLake(r.c.to) {
 		one.announce = func(s format.Summary) error { return r.announce(ctx, t, one, s) }

@@ -31,10 +31,9 @@ import (
 func (r *allRun) announce(ctx context.Context, t oneTable, one *conversion, s format.Summary) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := *one
-	c.rows = one.sum.Sum().Rows
-	c.summary = summaryDoc{Altered: s.ByOption, Notes: slices.Concat(s.Notes, one.flat), retyped: s.Retyped}
-	d, err := r.entry(t, &c, len(one.Losses) > 0)
+	one.rows = one.sum.Sum().Rows
+	one.summary = summaryDoc{Altered: s.ByOption, Notes: slices.Concat(s.Notes, one.flat), retyped: s.Retyped}
+	d, err := r.entry(t, one, len(one.Losses) > 0)
 	if err != nil {
 		return err
 	}
@@ -175,11 +174,7 @@ func (r *allRun) renew(ctx context.Context, t oneTable, d *doneTable, back *outc
 
 // doubts adds what verifying the source of a table finds, which the run that was interrupted has not recorded.
 func (r *allRun) doubts(ctx context.Context, t oneTable, d *doneTable) error {
-	one := *r.c
-	one.Manifest, one.Losses, one.Later, one.all = "", nil, true, true
-	if r.converted != nil {
-		one.about = t.about
-	}
+	one := r.one(t)
 	if d.Told == nil {
 		d.Told = &told{}
 	}

@@ -243,7 +243,13 @@ func (st *allState) name(d *doneTable) {
 
 // drop drops a table from those that are about to appear.
 func (st *allState) drop(key string) {
-	st.Next = slices.DeleteFunc(st.Next, func(d doneTable) bool { return sourceKey(d.Source, st.From) == key })
+	for i := range st.Next {
+		if sourceKey(st.Next[i].Source, st.From) == key { // there is no other one
+			st.Next[i] = st.Next[len(st.Next)-1]
+			st.Next = st.Next[:len(st.Next)-1]
+			return
+		}
+	}
 }
 
 // record saves a table that is done: the first one of a run in a newly written state file, which drops what the run
