@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sentences are those of words/fields.tsv by family and name. Its lines are family, name and a sentence, parted by tabs:
-// what the documents of the formats, and those in docs/formats, say about the structure of that name.
+// sentences are those of words/fields.tsv by family and name. Its lines are family, name and a sentence, parted by
+// tabs: what the documents of the formats, and those in docs/formats, say about the structure of that name.
 var sentences = map[[2]string]string{}
 
 func readSentences(lines string) {
