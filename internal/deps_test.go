@@ -299,6 +299,7 @@ stoa/format/*             : std arrow fault format format/option pred region sto
 stoa/advise               : std fault format store stoa vec
 stoa/stage                : std arrow fault format store stoa internal/parts
 stoa/serve                : std arrow fault format internal/cells internal/check internal/extremes internal/fit
+  github.com/andybalholm/brotli
   pred region store stoa vec
 stoa/cmd/stoa/internal/config: std format github.com/pelletier/go-toml/v2
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
