@@ -16,7 +16,8 @@ final class BucketSplit extends Split implements HasPartitionKey {
   private final int column; // of the batches
 
   BucketSplit(Split of, int bucket, Buckets buckets, int column) {
-    super(of == null ? null : of.json, of == null ? 0 : of.rows, of == null ? 0 : of.bytes, bucket);
+    super(of == null ? null : of.json, of == null ? 0 : of.rows, of == null ? 0 : of.bytes, bucket,
+        of == null || of.tablet);
     this.buckets = buckets;
     this.column = column;
   }

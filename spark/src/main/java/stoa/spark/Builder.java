@@ -100,6 +100,9 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
     if (counts) {
       return new CountScan(table, options);
     }
+    if (options.ordered()) {
+      return new OrderedScan(table, options, required, where, limit);
+    }
     return new TableScan(table, options, required, where, limit);
   }
 }

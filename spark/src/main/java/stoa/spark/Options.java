@@ -24,7 +24,8 @@ final class Options implements Serializable {
   private static final List<String> SWITCHES = Arrays.asList("partial", "no-verify", "no-wal", "live",
       "allow-external");
   private static final Set<String> OURS = new HashSet<>(Arrays.asList("path", "paths", "source-opt", "command",
-      "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown", "bucketed", "to", "opt", "partition"));
+      "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown", "bucketed", "ordered",
+      "to", "opt", "partition"));
   /** What Spark itself adds to the properties of a table. */
   private static final Set<String> SPARKS = new HashSet<>(Arrays.asList("provider", "location", "owner", "external",
       "comment", "is_managed_location", "transient_lastddltime", "table_type", "collation"));
@@ -54,6 +55,7 @@ final class Options implements Serializable {
     }
     choice("pushdown", "true", "true", "false");
     choice("bucketed", "false", "true", "false");
+    choice("ordered", "false", "true", "false");
   }
 
   private static String names(Iterable<String> list) {
@@ -93,6 +95,11 @@ final class Options implements Serializable {
   /** Whether Spark is told of buckets, and bucket is read apart from bucket. */
   boolean bucketed() {
     return get("bucketed", "false").equals("true");
+  }
+
+  /** Whether Spark is told of the order of rows, if it can be, and each split is read in it. */
+  boolean ordered() {
+    return Order.reported() && get("ordered", "false").equals("true");
   }
 
   /** Whether losses, and tables that are known to be incomplete, were asked for. */

@@ -14,12 +14,14 @@ final class Readers implements PartitionReaderFactory {
   private final Options options;
   private final ArrayList<Shape> shown;
   private final int limit;
+  private final ArrayList<Integer> order;
 
-  Readers(Command command, Options options, ArrayList<Shape> shown, int limit) {
+  Readers(Command command, Options options, ArrayList<Shape> shown, int limit, ArrayList<Integer> order) {
     this.command = command;
     this.options = options;
     this.shown = shown;
     this.limit = limit;
+    this.order = order;
   }
 
   @Override public boolean supportColumnarReads(InputPartition p) {
@@ -30,7 +32,7 @@ final class Readers implements PartitionReaderFactory {
     if (((Split) p).json == null) {
       return new Nothing();
     }
-    return new SplitReader(command, options, shown, limit, (Split) p);
+    return new SplitReader(command, options, shown, limit, order, (Split) p);
   }
 
   /** No rows. */

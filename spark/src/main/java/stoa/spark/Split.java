@@ -10,12 +10,14 @@ class Split implements InputPartition {
   final long rows;
   final long bytes;
   final int bucket; // -1: not said
+  final boolean tablet; // all rows are of one tablet, in the order of the key
 
-  Split(String json, long rows, long bytes, int bucket) {
+  Split(String json, long rows, long bytes, int bucket, boolean tablet) {
     this.json = json;
     this.rows = rows;
     this.bytes = bytes;
     this.bucket = bucket;
+    this.tablet = tablet;
   }
 
   /** Fails if rows are not what the split says of them. */

@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.slf4j.Logger;
@@ -33,16 +34,20 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
   private final Command.Errors errors;
   private final ArrowStream in;
   private final Watch watch;
+  private final ArrayList<Integer> ordered; // columns by which the rows are ordered
+  private Order order;
   private Column[] columns;
   private ColumnarBatch batch;
   private long left; // rows until the limit
   private boolean ended;
   private boolean losing;
 
-  SplitReader(Command command, Options options, List<Shape> expected, int limit, Split split) {
+  SplitReader(Command command, Options options, List<Shape> expected, int limit, ArrayList<Integer> order,
+      Split split) {
     this.options = options;
     this.expected = expected;
     this.split = split;
+    ordered = order;
     left = limit < 0 ? Long.MAX_VALUE : limit;
     List<String> args = new ArrayList<>();
     args.add(command.path());
@@ -88,6 +93,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
     left -= left == Long.MAX_VALUE ? 0 : n;
     batch.setNumRows(n);
     split.check(batch);
+    order.check(batch);
     return true;
   }
 
@@ -101,6 +107,11 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
       shown[i] = expected.get(i).over(columns, made);
     }
     batch = new ColumnarBatch(shown);
+    DataType[] types = new DataType[shown.length];
+    for (int i = 0; i < types.length; i++) {
+      types[i] = shown[i].dataType();
+    }
+    order = new Order(ordered, types);
   }
 
   /** The status of the command, after the end mark. */

@@ -26,7 +26,7 @@ import stoa.spark.arrow.Columns;
 import stoa.spark.arrow.Field;
 
 /** Some columns of a table, and the rows for which a predicate is true. */
-final class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeFiltering,
+class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeFiltering,
     SupportsReportPartitioning {
   private final StoaTable table;
   private final Options options;
@@ -138,12 +138,21 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
       return new UnknownPartitioning(0);
     }
     Buckets b = buckets(column);
-    Expression of = Expressions.column("`" + fields.get(column).name.replace("`", "``") + "`");
-    return new KeyGroupedPartitioning(new Expression[] {Expressions.apply(b.name(), of)}, b.count());
+    return new KeyGroupedPartitioning(new Expression[] {Expressions.apply(b.name(), reference(column))}, b.count());
+  }
+
+  /** A column of the batches. */
+  final NamedReference reference(int column) {
+    return Expressions.column("`" + fields.get(column).name.replace("`", "``") + "`");
+  }
+
+  /** The columns of the batches by which the rows of each split are ordered; none: no order is promised. */
+  final ArrayList<Integer> order() {
+    return Order.in(readSchema(), plan().order());
   }
 
   @Override public PartitionReaderFactory createReaderFactory() {
-    return new Readers(table.command, options, shown, limit);
+    return new Readers(table.command, options, shown, limit, order());
   }
 
   @Override public Statistics estimateStatistics() {
