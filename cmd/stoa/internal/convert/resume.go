@@ -60,7 +60,11 @@ func (r *allRun) kinds(ctx context.Context, output string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return home.Kinds(ctx)
+	kinds, err := home.Kinds(ctx)
+	if err != nil && strings.Contains(err.Error(), remote.Unfinished) { // it has not appeared
+		return nil, nil
+	}
+	return kinds, err
 }
 
 // earlier returns what an earlier run has recorded of a table, as it is now: nil if there is nothing. A table that was
