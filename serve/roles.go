@@ -75,8 +75,8 @@ var (
 	groupColumn = regexp.MustCompile(`^row_groups\[\d+\]\.(?:columns\[\d+\]|(.+?)` +
 		`(?:\.(?:meta_data|column_index|offset_index|bloom_filter.*))?)$`)
 	trvColumn = regexp.MustCompile(`^column\[\d+\]$`)
-	pagesOf   = regexp.MustCompile(`, \d+ pages$`)
-	fromRow   = regexp.MustCompile(`^from row (\d+)(?:, (\d+) rows)?`)
+	pagesOf   = regexp.MustCompile(`, \d+ pages?$`)
+	fromRow   = regexp.MustCompile(`^from row (\d+)(?:, (\d+) rows?)?`)
 )
 
 // columnOf returns the column that a node is about, by the words of the formats; above is that of its parent, whose

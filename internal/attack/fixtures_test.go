@@ -288,8 +288,9 @@ func (a *attack) learn(f *fixture) error {
 
 var (
 	fromRow = regexp.MustCompile(`from row (\d+)`)
-	rowsIn  = regexp.MustCompile(`(\d+) (?:rows|values)`)
-	entries = regexp.MustCompile(`(\d+) entries`) // of a repeated column, whose first entry may continue a row
+	rowsIn  = regexp.MustCompile(`(\d+) (?:rows?|values?)\b`)
+	// of a repeated column, whose first entry may continue a row
+	entries = regexp.MustCompile(`(\d+) (?:entry|entries)`)
 	// (CarbonData's format 1 stores null bits in its footer, and nothing else records which entries are null)
 	isPage = regexp.MustCompile(`^(block|page|message|dict|dictionary|data|rowid|DataChunk\d)\b|` +
 		`^blocklet\[\d+\]\.\S+\.(data|rowid|present)$|^present_bit_stream$`)

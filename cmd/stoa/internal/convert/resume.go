@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa"
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
@@ -18,6 +20,7 @@ import (
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/internal/content"
 	"stoa/region"
 	"stoa/store/remote"
@@ -213,7 +216,8 @@ func (r *allRun) open(ctx context.Context, t oneTable) (*stoa.Table, stoa.ScanSp
 	return src, spec, err
 }
 
-// hasRows reports whether a table of a lake has the rows of its source, whose files have changed: it reads them.
+// hasRows reports whether a table of a lake has the rows of its source, whose files have changed: it reads them. The
+// columns have the names, which the checksum does not know, and the types that were written.
 func (r *allRun) hasRows(ctx context.Context, t oneTable, d doneTable, back outcome, later bool) (has bool) {
 	want := back.ReadChecksum
 	if want == "" && !later {
@@ -230,6 +234,10 @@ func (r *allRun) hasRows(ctx context.Context, t oneTable, d doneTable, back outc
 		defer src.Close()
 		sc, err := src.ScanSchema(spec)
 		if err != nil {
+			return
+		}
+		was, err := arrowschema.Decode(d.Arrow)
+		if err != nil || !arrow.TypeEqual(arrow.StructOf(was.Fields()...), arrow.StructOf(sc.Fields()...)) {
 			return
 		}
 		spec.Unordered = true
