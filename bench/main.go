@@ -41,7 +41,7 @@ var (
 func main() {
 	flag.Parse()
 	log.SetFlags(0)
-	if err := bench_(context.Background()); err != nil {
+	if err := execute(context.Background()); err != nil {
 		log.Fatal("bench: ", err)
 	}
 }
@@ -68,7 +68,7 @@ var all = []part{
 // line is a row of the table: two names of runs, and what the ratio should be.
 type line struct{ what, against, ours, theirs, limit, floor, aim string }
 
-func bench_(ctx context.Context) error {
+func execute(ctx context.Context) error {
 	folder := filepath.Join(*dir, fmt.Sprint(*nRows))
 	if *old != "" {
 		self, err := os.Executable()
@@ -197,7 +197,7 @@ func (b *bench) end() {
 	os.RemoveAll(b.tmp)
 }
 
-// table opens one of the data's tables for the rest of the run.
+// opened opens one of the data's tables for the rest of the run.
 func (b *bench) opened(name string) (*stoa.Table, error) {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, name), stoa.OpenOptions{})
 	if err == nil {

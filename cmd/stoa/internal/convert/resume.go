@@ -64,7 +64,7 @@ func (r *allRun) kinds(ctx context.Context, output string) ([]string, error) {
 		return nil, err
 	}
 	kinds, err := home.Kinds(ctx)
-	if err != nil && strings.Contains(err.Error(), remote.Unfinished) { // it has not appeared
+	if remote.IsUnfinished(err) { // it has not appeared
 		return nil, nil
 	}
 	return kinds, err
@@ -415,8 +415,8 @@ func (r *allRun) vanished(tables []oneTable) error {
 		why := "an earlier run wrote it, and its sources are not there any more; remove it if that is expected"
 		for _, t := range tables {
 			if d.sharesWith(t) {
-				why = fmt.Sprintf("an earlier run wrote it, and %s, with the same tablets, supersedes it: rows of "+
-					"both are in both", t.source)
+				why = fmt.Sprintf("an earlier run wrote it, and its source is now read as %s, which may have less or "+
+					"older rows: compare the two before one of them is removed", t.source)
 			}
 		}
 		t := oneTable{source: d.Source, table: d.Name, id: d.ID}
