@@ -233,6 +233,10 @@ func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
 			"expected the file of column %q by %s, found that of %q", path, setFile, s.Name)
 	}
+	if !f.Unproven && t.namesNone(f, i) {
+		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
+			"expected the file of column %q by %s, found one that states no column", path, setFile)
+	}
 	if holds := t.Columns[i].Holds; known && s.Holds != holds {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
 			"expected the %s of %q by %s, found %s", holdsName(holds), path, setFile, holdsName(s.Holds))
@@ -253,6 +257,13 @@ func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 			l.Col.Scale, path, setFile, s.Precision, s.Scale)
 	}
 	return nil
+}
+
+// namesNone reports whether the metadata of column i's file lost the column's name, which all files of a set have that
+// has an id and marks.
+func (t *fileSet) namesNone(f *columnfile.File, i int) bool {
+	s, _ := f.Footer.Stored()
+	return s.Name == "" && t.Columns[i].Path != "" && t.ID != "" && len(t.Columns[i].Marks) > 0 && f.CountKnown()
 }
 
 // checkID compares the id in the file of column i with the set's. If they match, it also compares the file's size with

@@ -249,3 +249,31 @@ func TestExchangedAndDamaged(t *testing.T) {
 		}
 	}
 }
+
+// TestExchangedBesideFooter: the files of two columns of a set are exchanged, and a byte of one's footer is another. No
+// cell is read as the other column's; where the files are in their places and have checksums, each cell is read.
+func TestExchangedBesideFooter(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"compression": "lz4"}, {"encoding": "plain"},
+		{"checksums": "false"}} {
+		whole := oneOfTwo(t, 1000, opts)
+		for k := 1; k <= 130; k++ { // footers have 120 to 140 bytes
+			for _, mask := range []byte{0x1f, 0xb8} {
+				damaged := func(name string) []byte {
+					b := bytes.Clone(whole[name])
+					b[len(b)-k] ^= mask
+					return b
+				}
+				files := maps.Clone(whole)
+				files["t/b.cfile"] = damaged("t/b.cfile")
+				if right, wrong := columnB(t, files); right != 100 && opts["checksums"] == "" || wrong > 0 {
+					t.Errorf("%v, b from end %d: %d right and %d wrong cells, want 100 right", opts, k, right, wrong)
+				}
+				files["t/b.cfile"] = damaged("t/a.cfile")
+				if right, wrong := columnB(t, files); right+wrong > 0 {
+					t.Errorf("%v, a in b's place, from end %d: %d right and %d wrong cells, want none", opts, k,
+						right, wrong)
+				}
+			}
+		}
+	}
+}

@@ -2,18 +2,21 @@ package cfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"iter"
 
 	"github.com/zeebo/xxh3"
 
 	"stoa/fault"
+	"stoa/format"
 )
 
 // The footer of a file has the id of its set. If the footer is lost, the blocks may belong to another table although
 // their checksums match. So the setFile has marks for each file. The file, from the first byte to the footer, is
 // divided into pieces, and the mark of a piece is its length in bytes (uvarint) and the lower 32 bits of its XXH3-64
 // (little-endian). A piece is the header or some consecutive blocks, at least a 32nd as long as everything before it.
-// Recovery of a file without a footer returns only blocks within pieces that match their marks.
+// Recovery of a file whose footer is lost or damaged returns only blocks within pieces that match their marks.
 
 // marker computes the marks of a file from the bytes written to it: the header, then one block per call of Write.
 type marker struct {
@@ -50,22 +53,51 @@ func (m *marker) marks() []byte {
 	return bytes.Clone(m.sums)
 }
 
-// intactRanges returns the byte ranges of a file whose pieces match the marks, with adjacent ranges merged. It stops at
-// a mark that is truncated or reaches beyond the file.
-func intactRanges(data, marks []byte) (out []fault.Span) {
-	for at := int64(0); ; {
-		size, k := binary.Uvarint(marks)
-		if k <= 0 || len(marks) < k+4 || size > uint64(int64(len(data))-at) {
-			return out
-		}
-		s := fault.Span{Off: at, Len: int64(size)}
-		if uint32(xxh3.Hash(data[at:s.End()])) == binary.LittleEndian.Uint32(marks[k:]) {
-			if n := len(out) - 1; n >= 0 && out[n].End() == at {
-				out[n].Len += s.Len
-			} else {
-				out = append(out, s)
+// piece is a piece of a file and the lower 32 bits of its checksum.
+type piece struct {
+	fault.Span
+	sum uint32
+}
+
+// pieces returns the pieces that marks state of a file of size bytes. It stops at a mark that is truncated or reaches
+// beyond the file.
+func pieces(marks []byte, size int64) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for at := int64(0); ; {
+			n, k := binary.Uvarint(marks)
+			if k <= 0 || len(marks) < k+4 || n > uint64(size-at) {
+				return
 			}
+			p := piece{fault.Span{Off: at, Len: int64(n)}, binary.LittleEndian.Uint32(marks[k:])}
+			if !yield(p) {
+				return
+			}
+			at, marks = p.End(), marks[k+4:]
 		}
-		at, marks = s.End(), marks[k+4:]
 	}
+}
+
+// intactRanges returns the byte ranges of the file whose pieces match the marks, with adjacent ranges merged. The error
+// is that of reading.
+func (f *tableFile) intactRanges(ctx context.Context, marks []byte) (out []fault.Span, err error) {
+	buf := make([]byte, min(f.At.Len, 256<<10))
+	for p := range pieces(marks, f.At.Len) {
+		h := xxh3.New()
+		for off := p.Off; off < p.End(); off += int64(len(buf)) {
+			at := f.At.Sub(off, min(int64(len(buf)), p.End()-off))
+			if err := format.ReadFull(ctx, f.Src, at, "", buf[:at.Len]); err != nil {
+				return nil, err
+			}
+			h.Write(buf[:at.Len])
+		}
+		if uint32(h.Sum64()) != p.sum {
+			continue
+		}
+		if n := len(out) - 1; n >= 0 && out[n].End() == p.Off {
+			out[n].Len += p.Len
+		} else {
+			out = append(out, p.Span)
+		}
+	}
+	return out, nil
 }

@@ -35,6 +35,7 @@ type recovery struct {
 	data    []byte                 // the whole file if it is searched, else nil
 	guessed bool                   // blocks were found by guessing options
 	suspect bool                   // no checksum proves that the footer is intact
+	damaged bool                   // the footer is lost, or its checksum is wrong
 	rows    int64                  // number of rows known from other sources; -1: unknown
 	stated  int64                  // number of rows that the footer states
 	limit   error                  // error of an exceeded limit, which is not damage
@@ -110,6 +111,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 		src.Close()
 		return nil, nil, r.found, err
 	}
+	r.f.Unproven = r.guessed || r.damaged
 	return r.f, blocks, r.found, nil
 }
 
@@ -123,7 +125,7 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 	if r.withoutHeader(r.f, err) || r.flipBack() || r.findFooter(at, o) {
 		return nil
 	}
-	o.NoVerify = true
+	r.damaged, o.NoVerify = true, true
 	f, again := columnfile.OpenFile(r.ctx, r.f.Src, at, o)
 	f.NoVerify = r.f.NoVerify
 	if again == nil || r.withoutHeader(f, again) {

@@ -240,6 +240,11 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	if err == nil {
 		r.ownName(i, f)
 		c = r.set.Columns[i]
+		if !f.Unproven && r.set.namesNone(f, i) {
+			f.Unproven = true
+			r.damaged(fault.Corruptf(f.FootSpan(), "footer.metadata["+block.FieldKey+"]", "it states no column"),
+				c.Path, [2]int64{-1, -1}, 0)
+		}
 		err = r.set.checkColumn(f, i, l)
 	}
 	if k := slices.IndexFunc(r.set.Columns[:i], func(x setColumn) bool { return x.Path == c.Path }); err == nil &&
@@ -344,6 +349,9 @@ func (r *setRecovery) oneSet() error {
 		case other, len(id) == 0: // a damaged footer does not prove it
 			r.lost[i] = r.dropForeignBlocks(i, otherSet)
 		}
+		if r.lost[i] == nil && f.Unproven && !otherSet && id != nil && !other { // it may be that of another column
+			r.lost[i] = r.dropForeignBlocks(i, false)
+		}
 	}
 	return nil
 }
@@ -382,21 +390,28 @@ func isOtherID(id, set string) bool {
 	return differ > len(set)/2
 }
 
-// dropForeignBlocks handles the file of column i, whose footer is lost, or so damaged that its id is not the set's:
-// blocks count as lost unless the marks in the setFile prove that they are the table's. otherSet means that these marks
-// are of another set than the files. The error is Corrupt if no block is the table's.
+// dropForeignBlocks handles the file of column i, whose footer is lost or damaged: blocks count as lost unless the
+// marks in the setFile prove that they are the column's. That they can be decoded proves nothing, as blocks of another
+// column may hold values of the same size. otherSet means that the marks are of another set than the files. The error
+// is Corrupt if no block is the column's.
 func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 	f, marks := r.t.files[i], r.set.Columns[i].Marks
+	if len(marks) > 0 && f.found == nil && f.Footer.PosIdx != nil {
+		silent := reporter(r.ctx, f.At.Object, func(region.Finding) bool { return false })
+		whole := &recovery{Reporter: silent, ctx: r.ctx, f: f.File}
+		if whole.walk(f.Positions()) {
+			f.found = whole.known
+		}
+	}
 	if len(marks) == 0 || f.found == nil {
 		return nil
 	}
-	data := make([]byte, f.At.Len) // recovery.load has checked the size against the limit
-	if err := format.ReadFull(r.ctx, f.Src, f.At, "", data); err != nil {
-		return err
-	}
 	var whole []fault.Span
 	if !otherSet {
-		whole = intactRanges(data, marks)
+		var err error
+		if whole, err = f.intactRanges(r.ctx, marks); err != nil {
+			return err
+		}
 	}
 	isIntact := func(p block.BlockPtr) bool {
 		return slices.ContainsFunc(whole, func(s fault.Span) bool {
@@ -416,8 +431,8 @@ func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 		}
 	}
 	if proven == 0 && len(unproven) > 0 {
-		return fault.Corruptf(f.At, "", "the footer with the id of its set is lost, and no block matches the marks "+
-			"that %s has of the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
+		return fault.Corruptf(f.At, "", "the footer is damaged, and no block matches the marks that %s has of the "+
+			"file of column %q: it may be another column's, or another table's", setFile, r.set.Columns[i].Path)
 	}
 	for _, k := range unproven {
 		r.loseUncertain(f, &f.found[k])
@@ -425,10 +440,10 @@ func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 	return nil
 }
 
-// loseUncertain treats a block as lost because it may belong to another table.
+// loseUncertain treats a block as lost because it may belong to another column or table.
 func (r *setRecovery) loseUncertain(f *tableFile, b *columnfile.DataBlock) {
-	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the footer with the id of the file's set is lost, and the block does "+
-		"not match the marks of %s: it is damaged, or another table's", setFile)
+	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the file's footer is damaged, and the block does not match the marks "+
+		"of %s: it is damaged, or another column's", setFile)
 	x := block.Codes.Of("cfile.rows.lost", b.Lost, f.At.Object)
 	x.Column, x.Rows, x.Lost = f.name, [2]int64{b.First, b.First + b.Rows}, b.Rows
 	r.found = append(r.found, x)

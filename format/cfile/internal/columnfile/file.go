@@ -27,6 +27,7 @@ type File struct {
 	NoVerify bool // checksums are not verified
 	Endless  bool // recovery: the row at which the last block ends is unknown
 	Stated   bool // recovery: the last block is damaged, but its header confirms the footer's number of values
+	Unproven bool // recovery: the footer is lost, or its checksum is wrong
 	nodes    nodes
 	taken    *budget.Memory // by opening it
 }
