@@ -65,7 +65,8 @@ type SplitBounds struct {
 type PlanOptions struct {
 	Target int64 // stored bytes of a split, about
 	// Apart: rows of different partitions or buckets are in different splits, so that every split has Keys or Bucket.
-	Apart bool
+	Apart  bool
+	Sorted bool // rows of different parts (tablets, files) are in different splits; see Layout.Order
 	// Here: the splits are only read by ScanSplit of the same table. Then its sources need no names by which another
 	// process can open them, as several places read as one have none.
 	Here bool
@@ -98,7 +99,7 @@ func (t *Table) PlanBy(ctx context.Context, spec ScanSpec, o PlanOptions) iter.S
 			return
 		}
 		blank := t.emptySplit(spec)
-		c := scan.Packer{Target: o.Target, Apart: o.Apart, Yield: func(p scan.Pack) bool {
+		c := scan.Packer{Target: o.Target, Apart: o.Apart, Single: o.Sorted, Yield: func(p scan.Pack) bool {
 			s := t.splitOf(blank, p)
 			blank.N++
 			return yield(s, nil)

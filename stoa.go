@@ -71,7 +71,11 @@ type ScanSpec struct {
 	// read ahead, and if that is not enough fewer workers read. 0 limits only batches, to Batch rows and 256 MiB per
 	// column. Pages are always decoded whole, and formats that return finished batches (Arrow, text) ignore Memory.
 	Memory int64
+	Work   *Work // counts pages that are read and skipped; may be nil
 }
+
+// Work counts pages: see ScanSpec.
+type Work = scan.Work
 
 // NewPool returns an allocator that reuses the buffers of released batches and keeps up to 256 MiB of them. Reused
 // buffers are several times faster to fill than fresh ones. It is safe for concurrent use.
@@ -157,7 +161,8 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 func (s ScanSpec) internal() scan.Spec {
 	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch,
 		Damaged: s.Damaged, Lost: address.Losses(s.Lost), Loose: s.Loose && s.Limit == 0,
-		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
+		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory,
+		Work: s.Work}
 }
 
 // Scan reads the rows that spec selects, in order. At most one error is yielded, last, with a nil batch. If it is

@@ -507,6 +507,7 @@ type Layout struct {
 	Sorted     []string // the order of rows within a row group (or a larger unit)
 	Buckets    int      // 0: not bucketed
 	BucketBy   []string // whose hash determines the bucket
+	Order      []string // the order of rows within a part, as far as it ascends by top-level columns; see Reader.Order
 	BucketHash string   // which hash: tables with the same one, and as many buckets, have equal values in equal buckets
 	// further properties, by the names of the table's own system
 	Properties map[string]string
@@ -519,6 +520,13 @@ type Layouter interface{ Layout() Layout }
 func LayoutOf(r Reader) (l Layout) {
 	if k, ok := r.(Layouter); ok {
 		l = k.Layout()
+	}
+	for _, k := range r.Order() {
+		c := r.Columns()[k.Column]
+		if k.Descending || len(c.Path) > 1 {
+			break
+		}
+		l.Order = append(l.Order, c.Name)
 	}
 	return l
 }

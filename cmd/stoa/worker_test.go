@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,6 +127,7 @@ func TestWorker(t *testing.T) {
 			var alone, said bytes.Buffer
 			st := run(context.Background(), []string{"scan", "--split", "-", "--damaged", policy},
 				strings.NewReader(splits[i]), &alone, &said)
+			checkWork(t, a, st, splits[i], policy)
 			if a.status() != st || !bytes.Equal(a.stream, alone.Bytes()) {
 				t.Errorf("%s, split %d: status %d and %d bytes; alone %d and %d: %s", policy, i, a.status(),
 					len(a.stream), st, alone.Len(), &said)
@@ -149,6 +151,29 @@ func TestWorker(t *testing.T) {
 		if seen[st] < least {
 			t.Errorf("status %d: %d splits, expected at least %d", st, seen[st], least)
 		}
+	}
+}
+
+// checkWork checks what an answer says of pages and bytes: a process of its own says the same with --work, on a line.
+func checkWork(t *testing.T, a answered, st int, split, policy string) {
+	t.Helper()
+	var out, said bytes.Buffer
+	got := run(context.Background(), []string{"scan", "--split", "-", "--damaged", policy, "--work"},
+		strings.NewReader(split), &out, &said)
+	k := strings.Index("\n"+said.String(), "\n{\"stoa_work\":1,")
+	if got != st || !bytes.Equal(out.Bytes(), a.stream) || k < 0 && st != cli.StatusUse && st != cli.StatusCannot {
+		t.Errorf("--work: status %d, want %d: %s", got, st, &said)
+	}
+	if k < 0 {
+		return
+	}
+	line, _, _ := strings.Cut(said.String()[k:], "\n")
+	var w map[string]any
+	if err := json.Unmarshal([]byte(line), &w); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(w, a.doc["work"]) || w["bytes"].(float64) == 0 {
+		t.Errorf("alone: %s, the worker: %v", line, a.doc["work"])
 	}
 }
 

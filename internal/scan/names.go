@@ -23,6 +23,7 @@ type (
 	Spec     = plan.Spec
 	Piece    = plan.Piece
 	Trace    = plan.Trace
+	Work     = plan.Work
 	Tally    = plan.Tally
 	Reason   = plan.Reason
 	Source   = fetch.Source

@@ -23,6 +23,7 @@ type Pack struct {
 type Packer struct {
 	Target     int64
 	Apart      bool     // pieces with different keys or buckets are in different packs
+	Single     bool     // pieces of different parts are in different packs
 	Bucketed   bool     // the pieces are of one table: others may have other buckets
 	Partitions []string // partition columns of the pieces that follow
 	Yield      func(Pack) bool
@@ -47,7 +48,8 @@ func (c *Packer) keys(known map[string]pred.Bounds) (out map[string]pred.Value) 
 // Add adds a piece of a source. It returns false once Yield does.
 func (c *Packer) Add(source int, p Cutting) bool {
 	keys := c.keys(p.Bounds)
-	apart := c.now != nil && c.Apart && (c.bucket != p.Bucket || !maps.Equal(keys, c.now.Keys))
+	apart := c.now != nil && (c.Apart && (c.bucket != p.Bucket || !maps.Equal(keys, c.now.Keys)) ||
+		c.Single && (c.now.Sources[0] != source || c.now.Pieces[0].Part != p.Part))
 	if c.now != nil && (c.now.Bytes+p.Piece.Bytes > c.Target || apart) && !c.Flush() {
 		return false
 	}

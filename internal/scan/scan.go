@@ -183,7 +183,7 @@ func (r *run) read(ctx context.Context, t *task) error {
 		return err
 	}
 	r.foresee(ctx, t, ranges)
-	w, err := window.Open(ctx, &r.Shared, r.base, g, ranges, overlay)
+	w, err := window.Open(ctx, &r.Shared, r.base, g, rows, ranges, overlay)
 	if err != nil {
 		return err
 	}

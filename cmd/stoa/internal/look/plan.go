@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -34,6 +35,7 @@ type planHead struct {
 	Schema  schemafmt.SchemaJSON `json:"schema"` // of the rows
 	Arrow   []byte               `json:"arrow"`  // the same as a schema message of Arrow IPC
 	Buckets *planBuckets         `json:"buckets,omitempty"`
+	Order   []string             `json:"order,omitempty"` // of the rows of each split, with --in-order
 }
 
 // planBuckets says how values of a table's columns determine the buckets of its rows.
@@ -88,13 +90,16 @@ written and the table is known to be incomplete.`,
 		"and of different buckets, in different splits")
 	cmd.Flags().StringVar(&f.keep, "keep", "", "keep plans in the directory `DIR`, and print one from there while "+
 		"no file of its source has changed")
+	cmd.Flags().BoolVar(&f.sorted, "in-order", false, "keep rows of different tablets or files in different splits, "+
+		"so that those of each are in the order of the table's key, if it has one")
+	cmd.MarkFlagsMutuallyExclusive("in-order", "unordered")
 	src.Register(a, cmd)
 	return cli.First(cmd, "target-size", "columns", "where")
 }
 
 type planFlags struct {
 	size, listing, keep string
-	apart               bool
+	apart, sorted       bool
 }
 
 // share parses --listing.
@@ -120,7 +125,7 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 	if err != nil {
 		return err
 	}
-	o := stoa.PlanOptions{Apart: f.apart}
+	o := stoa.PlanOptions{Apart: f.apart, Sorted: f.sorted}
 	if o.Target, err = cli.ParseSize("--target-size", f.size); err != nil {
 		return err
 	}
@@ -164,6 +169,9 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 func writePlan(ctx context.Context, w io.Writer, t *stoa.Table, spec stoa.ScanSpec, o stoa.PlanOptions) error {
 	enc := json.NewEncoder(w)
 	head, err := headOf(t, spec)
+	if o.Sorted {
+		head.Order = t.Layout().Order
+	}
 	if err == nil {
 		err = enc.Encode(head)
 	}
@@ -242,6 +250,7 @@ func absolute(args []string) ([]string, error) {
 func ScanCmd(a *cli.App) *cobra.Command {
 	r := reading.Reading{}
 	var split, splits string
+	var work bool
 	cmd := &cobra.Command{
 		Use:   "scan --split SPLIT",
 		Short: "Read a split that stoa plan made",
@@ -273,14 +282,17 @@ with its stream, in frames, and a line with the split's own status: docs/splits.
 			if splits != "" {
 				return runWorker(cmd, a, &r)
 			}
-			return runScan(cmd, a, &r, split)
+			return runScan(cmd, a, &r, split, work)
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT` to read: JSON, a file, or -")
 	cmd.Flags().StringVar(&splits, "splits", "", "-: read split after split, a line of standard input each, and "+
 		"answer each with its stream, in frames, and a line of JSON")
+	cmd.Flags().BoolVar(&work, "work", false, "with --split: print on standard error, as a line of JSON, how many "+
+		"pages and bytes were read, and how many pages skipped")
 	cmd.MarkFlagsOneRequired("split", "splits")
 	cmd.MarkFlagsMutuallyExclusive("split", "splits")
+	cmd.MarkFlagsMutuallyExclusive("work", "splits")
 	r.RegisterParallel(cmd)
 	r.RegisterMemory(cmd)
 	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else arrow")
@@ -289,7 +301,7 @@ with its stream, in frames, and a line with the split's own status: docs/splits.
 }
 
 // runScan writes the rows of a split.
-func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) error {
+func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string, work bool) error {
 	ctx := cmd.Context()
 	if r.Form == "" && !r.ToFile() {
 		r.Form = "arrow"
@@ -321,7 +333,13 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 	if err != nil {
 		return cli.Whole(err)
 	}
+	if work {
+		spec.Work = &stoa.Work{}
+	}
 	altered, err := reading.WriteRows(a, ctx, &r.OutputFlags, form, sc, t.Scan(ctx, spec))
+	if work {
+		err = cmp.Or(err, json.NewEncoder(a.Stderr).Encode(workOf(a, spec.Work, 0)))
+	}
 	noticed := append(t.Findings(), altered...)
 	return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, noticed, cli.AllRead(err)))
 }

@@ -25,10 +25,10 @@ const settled = 2 * time.Second
 
 // keptFlags are the flags with which a plan depends on nothing but the files below its paths. Plans with others are
 // not kept.
-var keptFlags = []string{"target-size", "columns", "where", "listing", "by-partition", "unordered", "from",
-	"source-opt", "segment",
-	"segments", "bucket", "tablet", "no-wal", "no-verify", "partial", "max-page", "max-metadata",
-	"max-fields", "max-depth", "memory", "quiet", "no-progress", "no-pager", "verbose", "keep", "output", "force"}
+var keptFlags = []string{"target-size", "columns", "where", "listing", "by-partition", "in-order", "unordered", "from",
+	"source-opt", "segment", "segments", "bucket", "tablet", "no-wal", "no-verify", "partial", "max-page",
+	"max-metadata", "max-fields", "max-depth", "memory", "quiet", "no-progress", "no-pager", "verbose", "keep",
+	"output", "force"}
 
 // keeping is a plan in a directory of plans; nil: it is not kept.
 type keeping struct {

@@ -30,9 +30,27 @@ type answer struct {
 	Status   int                  `json:"status"` // as scan --split ends with
 	Rows     int64                `json:"rows"`
 	Bytes    int64                `json:"bytes"` // of the Arrow stream
+	Work     work                 `json:"work"`
 	Error    *answerError         `json:"error,omitempty"`
 	Findings []reading.FindingDoc `json:"findings"`
 	Losses   int                  `json:"losses"` // rows or cells that the damage policy left out or made null
+}
+
+// work is what reading a split took.
+type work struct {
+	Version int      `json:"stoa_work"`
+	Pages   pagesDoc `json:"pages"` // of the split's rows and columns; none of formats without pages
+	Bytes   int64    `json:"bytes"` // read from files and stores, with metadata
+}
+
+type pagesDoc struct {
+	Read    int64 `json:"read"`
+	Skipped int64 `json:"skipped"` // because bounds, an index or the rest of the predicate exclude their rows
+}
+
+// workOf returns what w has counted, and the bytes that were read beyond before.
+func workOf(a *cli.App, w *stoa.Work, before int64) work {
+	return work{1, pagesDoc{w.Read.Load(), w.Skipped.Load()}, a.Tallies.Read.Load() - before}
 }
 
 // answerError is why a stream was cut off.
@@ -94,7 +112,8 @@ func answerSplit(ctx context.Context, a *cli.App, r *reading.Reading, line []byt
 	out := &frames{w: a.Stdout}
 	doc := answer{N: -1, Findings: []reading.FindingDoc{}}
 	r.Losses = nil
-	err := readInto(ctx, a, r, line, out, &doc)
+	pages, before := &stoa.Work{}, a.Tallies.Read.Load()
+	err := readInto(ctx, a, r, line, out, &doc, pages)
 	if out.err != nil {
 		return out.err
 	}
@@ -102,6 +121,7 @@ func answerSplit(ctx context.Context, a *cli.App, r *reading.Reading, line []byt
 		err = lost // its absence is not the damage that was reported
 	}
 	doc.Bytes, doc.Losses, doc.Status = out.bytes, len(r.Losses), cli.Status(err)
+	doc.Work = workOf(a, pages, before)
 	if err != nil && !errors.Is(err, cli.ErrDamage) {
 		doc.Error = answerOf(err)
 	}
@@ -125,7 +145,8 @@ func answerOf(err error) *answerError {
 }
 
 // readInto writes the rows of a split as an Arrow stream, and fills in the answer.
-func readInto(ctx context.Context, a *cli.App, r *reading.Reading, line []byte, out io.Writer, doc *answer) error {
+func readInto(ctx context.Context, a *cli.App, r *reading.Reading, line []byte, out io.Writer, doc *answer,
+	pages *stoa.Work) error {
 	s, err := parseSplit(line)
 	if err != nil {
 		return err
@@ -135,6 +156,7 @@ func readInto(ctx context.Context, a *cli.App, r *reading.Reading, line []byte, 
 	if err != nil {
 		return err
 	}
+	spec.Work = pages
 	t, err := openSplit(ctx, a, s)
 	if err != nil {
 		return cli.Whole(err)

@@ -356,7 +356,15 @@ type chunk struct {
 	as   *page.FileColumn
 }
 
-var _ format.Chunk = (*chunk)(nil)
+var _ format.Lister = (*chunk)(nil)
+
+// Listed implements format.Lister.
+func (c *chunk) Listed(rows vec.Range) (format.Chunk, bool) {
+	i := c.t.find(rows.From)
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	return &chunk{t: c.t, rows: rows, i: i, as: c.as}, c.t.err != nil
+}
 
 // Next returns the next page.
 func (c *chunk) Next(ctx context.Context) (format.Page, error) {

@@ -221,6 +221,14 @@ func NewChunk(t *Table, rows vec.Range) *chunk {
 	return &chunk{t: t, rows: rows, i: t.find(rows.From)}
 }
 
+// Listed implements format.Lister.
+func (c *chunk) Listed(rows vec.Range) (format.Chunk, bool) {
+	out, t := NewChunk(c.t, rows), c.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return out, t.Indexed || t.begun && (t.err != nil || t.values >= t.Meta.Values)
+}
+
 // resume returns the page if it was suspended at entry, nil otherwise.
 func (c *chunk) resume(page, entry int) *opened {
 	c.mu.Lock()

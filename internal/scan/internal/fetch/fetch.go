@@ -26,6 +26,9 @@ type Pager struct {
 	// returns why no row of the page can be of use, in which case it is never fetched; "" = some may; nil = no such
 	// page
 	Prune func(format.Page) string
+	Work  *plan.Work // nil: pages are not counted
+	of    vec.Range  // rows whose pages Close counts
+	left  int64      // pages that Expect counted and that were not met yet
 	queue []*PageBytes
 	last  error // why there are no more pages: io.EOF, or damage
 	place place // of the objects
@@ -44,6 +47,7 @@ const (
 type PageBytes struct {
 	Page  format.Page
 	Skip  string // why it is skipped: see Pager.Prune
+	Used  bool   // its content was asked for
 	bytes [][]byte
 	req   *request // nil: not requested yet
 }
@@ -114,7 +118,47 @@ func (p *Pager) wanted(from, to int64) bool {
 func (p *Pager) Drop() {
 	pb := p.queue[0]
 	p.queue = p.queue[1:]
+	p.count(pb.Page, pb.Used)
 	p.release(pb)
+}
+
+// count counts a page, unless it needs no bytes or is known to be lost.
+func (p *Pager) count(page format.Page, used bool) {
+	if p.Work == nil || !counts(page) {
+		return
+	}
+	if p.left--; used {
+		p.Work.Read.Add(1)
+	} else {
+		p.Work.Skipped.Add(1)
+	}
+}
+
+func counts(p format.Page) bool { return len(p.Spans) > 0 && p.Lost == nil }
+
+// Expect counts the pages of rows: those that the pager does not come to are skipped. again returns the same chunk with
+// these rows. Nothing is read only to be counted: pages that would have to be found are counted if they are known when
+// the pager is closed.
+func (p *Pager) Expect(ctx context.Context, rows vec.Range, again func() (format.Chunk, error)) {
+	if _, ok := p.Chunk.(format.Lister); ok {
+		p.of = rows
+	} else if all, err := again(); err == nil {
+		p.expect(ctx, all, rows)
+	}
+}
+
+func (p *Pager) expect(ctx context.Context, all format.Chunk, rows vec.Range) {
+	other := Pager{Chunk: all}
+	for {
+		page, err := other.Next(ctx)
+		if err != nil { // the scan reports damage, if it meets it
+			return
+		}
+		before := page.First >= 0 && page.Rows >= 0 && page.First+page.Rows <= rows.From
+		if counts(page) && !before && page.First < rows.To {
+			p.left++
+		}
+	}
 }
 
 func (p *Pager) release(pb *PageBytes) {
@@ -147,6 +191,7 @@ func (r *request) wait() {
 // Bytes waits for the first page's bytes, and requests those of the following pages.
 func (p *Pager) Bytes(ctx context.Context) ([][]byte, error) {
 	pb := p.queue[0]
+	pb.Used = true
 	if p.place == unknown && len(pb.Page.Spans) > 0 {
 		if p.place = elsewhere; p.Src.Objects.local(ctx, pb.Page.Spans[0].Object) {
 			p.place = local
@@ -309,4 +354,14 @@ func (p *Pager) Close() {
 		p.Drop()
 	}
 	p.last = io.EOF
+	if l, ok := p.Chunk.(format.Lister); ok && p.of.Len() > 0 {
+		if all, known := l.Listed(p.of); known {
+			p.expect(context.Background(), all, p.of) // reads nothing
+		}
+		p.of = vec.Range{}
+	}
+	if p.left > 0 {
+		p.Work.Skipped.Add(p.left)
+		p.left = 0
+	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/pred"
@@ -109,6 +110,14 @@ type Spec struct {
 	Pieces []Piece
 	// Trace, if not nil, records which pages are read, and how.
 	Trace *Trace
+	Work  *Work // counts pages; may be nil
+}
+
+// Work counts the pages of the wanted rows, in the columns of a scan. Formats that return finished batches have none.
+// It is safe for concurrent use, and may count several scans.
+type Work struct {
+	Read    atomic.Int64
+	Skipped atomic.Int64 // because bounds, an index or the filter's other columns exclude their rows
 }
 
 const (

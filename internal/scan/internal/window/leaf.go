@@ -66,7 +66,8 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	if l.chunk, err = r.Src.Reader.Chunk(ctx, l.field.group, l.number, hull); err != nil {
 		return err
 	}
-	l.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Chunk: l.chunk, Rows: rows, Ahead: ahead}
+	l.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Work: r.Plan.Spec.Work,
+		Chunk: l.chunk, Rows: rows, Ahead: ahead}
 	r.Plan.Spec.Trace.NoteDict(l.field.group, l.number, l.chunk)
 	l.dict, err = r.Src.Dicts.Get(ctx, r.Src, l.col, l.chunk)
 	return err

@@ -55,7 +55,8 @@ func (r *Shared) open(ctx context.Context, g format.RowGroup, col int, rows vec.
 	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
 	s.chunk, err = r.Src.Reader.Chunk(ctx, g, col, hull)
 	if err == nil {
-		s.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Chunk: s.chunk, Rows: rows, Ahead: ahead}
+		s.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Work: r.Plan.Spec.Work,
+			Chunk: s.chunk, Rows: rows, Ahead: ahead}
 	}
 	if err != nil {
 		if !r.Tolerates(err) {
@@ -145,6 +146,7 @@ func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want
 	}
 	known, to := p.Rows >= 0, first+p.Rows
 	if known && s.worthKeeping(p, first) {
+		pb.Used = true
 		return s.appendKept(ctx, p, first, pos, min(to, b))
 	}
 	before := s.vec.Len()
@@ -423,4 +425,23 @@ func (s *stream) wholePage(ctx context.Context, p format.Page) (*vec.Vector, err
 	}
 	s.run.Src.Pages.Put(k, v)
 	return v, nil
+}
+
+// countPages makes Spec.Work count all pages of rows, among them those that are read: an index may have left only some
+// of them.
+func (w *Windows) countPages(ctx context.Context, rows vec.Range) {
+	if w.run.Plan.Spec.Work == nil || w.run.Plan.Filter == nil {
+		return
+	}
+	expect := func(p *fetch.Pager, col int) {
+		p.Expect(ctx, rows, func() (format.Chunk, error) { return w.run.Src.Reader.Chunk(ctx, w.group, col, rows) })
+	}
+	for col, s := range w.byCol {
+		expect(&s.pager, col)
+	}
+	for _, f := range w.byTop {
+		for _, l := range f.leaves {
+			expect(&l.pager, l.number)
+		}
+	}
 }

@@ -65,8 +65,9 @@ type lane interface {
 	Close()
 }
 
-// Open opens the columns of row group g at the first of rows. before is how many rows the previous row groups have.
-func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, rows vec.Ranges,
+// Open opens the columns of row group g at the first of rows, which metadata leave of all. before is how many rows the
+// previous row groups have.
+func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, all vec.Range, rows vec.Ranges,
 	overlay format.Overlay) (*Windows, error) {
 	w := &Windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
@@ -90,6 +91,7 @@ func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, rows 
 	if err := w.open(ctx, &w.others, others, otherFields, rows, ahead); err != nil {
 		return fail(err)
 	}
+	w.countPages(ctx, all)
 	return w, nil
 }
 

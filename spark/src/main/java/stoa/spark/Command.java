@@ -1,5 +1,7 @@
 package stoa.spark;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -10,6 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkFiles;
 
@@ -151,6 +155,7 @@ final class Command implements Serializable {
   static final class Errors extends Thread {
     private static final int MOST = 1 << 16;
     private final InputStream in;
+    private static final Pattern WORK = Pattern.compile("^\\{\"stoa_work\":1,.*\\R?", Pattern.MULTILINE);
     private final ByteArrayOutputStream kept = new ByteArrayOutputStream();
 
     Errors(Process p) {
@@ -173,11 +178,25 @@ final class Command implements Serializable {
       }
     }
 
-    /** All of it, when the process has ended. */
-    String text() throws InterruptedException {
+    private String all() throws InterruptedException {
       join(5000); // a child of the process could keep the pipe open
-      String s = new String(kept.toByteArray(), StandardCharsets.UTF_8).trim();
+      return new String(kept.toByteArray(), StandardCharsets.UTF_8);
+    }
+
+    /** All that is said to people, when the process has ended. */
+    String text() throws InterruptedException {
+      String s = WORK.matcher(all()).replaceAll("").trim();
       return s.isEmpty() ? "it said nothing" : s;
+    }
+
+    /** What scan --work says of its work; null: nothing. */
+    JsonNode work() throws InterruptedException {
+      Matcher m = WORK.matcher(all());
+      try {
+        return m.find() ? new ObjectMapper().readTree(m.group()) : null;
+      } catch (IOException e) {
+        return null; // it was cut off
+      }
     }
   }
 }

@@ -27,6 +27,36 @@ public final class Metrics {
     }
   }
 
+  public static final class Read extends CustomSumMetric {
+    @Override public String name() {
+      return "stoaBytesRead";
+    }
+
+    @Override public String description() {
+      return "bytes read, with metadata";
+    }
+  }
+
+  public static final class PagesRead extends CustomSumMetric {
+    @Override public String name() {
+      return "stoaPagesRead";
+    }
+
+    @Override public String description() {
+      return "pages read";
+    }
+  }
+
+  public static final class PagesSkipped extends CustomSumMetric {
+    @Override public String name() {
+      return "stoaPagesSkipped";
+    }
+
+    @Override public String description() {
+      return "pages of the splits that were skipped";
+    }
+  }
+
   public static final class Splits extends CustomSumMetric {
     @Override public String name() {
       return "stoaSplits";

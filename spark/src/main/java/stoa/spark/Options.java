@@ -187,7 +187,7 @@ final class Options implements Serializable {
 
   /** The verb that reads a split from its standard input. */
   List<String> scan() {
-    List<String> out = new ArrayList<>(Arrays.asList("scan", "--split=-", "--format=arrow", "--no-progress",
+    List<String> out = new ArrayList<>(Arrays.asList("scan", "--split=-", "--format=arrow", "--no-progress", "--work",
         "--parallel=" + get("parallel", "1"), "--damaged=" + get("damaged", "fail")));
     if (!takesLess()) { // else what is lost is said, for the log
       out.add("-q");

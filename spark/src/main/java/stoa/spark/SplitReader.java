@@ -1,5 +1,7 @@
 package stoa.spark;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -41,6 +43,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
   private long left; // rows until the limit
   private boolean ended;
   private boolean losing;
+  private JsonNode work = MissingNode.getInstance(); // of the command, when it has ended: pages, bytes
 
   SplitReader(Command command, Options options, List<Shape> expected, int limit, ArrayList<Integer> order,
       Split split) {
@@ -126,6 +129,12 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
     } else if (status != 0) {
       throw new StoaException(status, text());
     }
+    try {
+      JsonNode said = errors.work();
+      work = said == null ? work : said;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private int status() {
@@ -165,6 +174,9 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
   @Override public CustomTaskMetric[] currentMetricsValues() {
     return new CustomTaskMetric[] {Metrics.value("stoaBytesStored", split.bytes),
         Metrics.value("stoaBytesReceived", in.bytes()), Metrics.value("stoaSplits", 1),
+        Metrics.value("stoaBytesRead", work.path("bytes").asLong()),
+        Metrics.value("stoaPagesRead", work.path("pages").path("read").asLong()),
+        Metrics.value("stoaPagesSkipped", work.path("pages").path("skipped").asLong()),
         Metrics.value("stoaLosing", losing ? 1 : 0)};
   }
 

@@ -170,8 +170,8 @@ class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntim
   }
 
   @Override public CustomMetric[] supportedCustomMetrics() {
-    return new CustomMetric[] {new Metrics.Stored(), new Metrics.Received(), new Metrics.Splits(),
-        new Metrics.Losing()};
+    return new CustomMetric[] {new Metrics.Stored(), new Metrics.Received(), new Metrics.Read(),
+        new Metrics.PagesRead(), new Metrics.PagesSkipped(), new Metrics.Splits(), new Metrics.Losing()};
   }
 
   @Override public NamedReference[] filterAttributes() {
