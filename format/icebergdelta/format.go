@@ -4,6 +4,7 @@ package icebergdelta
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -70,3 +71,30 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 
 // owns reports whether a directory is a table of both kinds that stoa wrote.
 func owns(dir string) bool { return lake.Owns(dir, "data", "metadata", "_delta_log") }
+
+// Complete returns Delta's log, and its name, of a table that has the catalogue of Iceberg, as stoa wrote it, and not
+// yet that of Delta.
+func Complete(ctx context.Context, tree store.Tree, dir string) (name string, log []byte, err error) {
+	w, err := iceberg.AsWritten(ctx, tree, dir)
+	if err != nil {
+		return "", nil, err
+	}
+	o := delta.WriteOptions{Table: delta.Table{PartitionBy: w.Columns, Time: w.Time}}
+	for _, k := range slices.Sorted(maps.Keys(w.Properties)) {
+		o.Properties = append(o.Properties, k+"="+w.Properties[k])
+	}
+	plan, err := delta.Plan(w.Stored, w.Last, format.WriteOptions{Opts: o.Strings()})
+	if err != nil {
+		return "", nil, err
+	}
+	memory := store.NewMemory(nil)
+	sink := memory.Sink("table")
+	names, _, err := plan.Commit(ctx, sink, w.Files)
+	if err == nil {
+		err = sink.Commit(ctx)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return names[0], memory.Bytes("table/" + names[0]), nil
+}

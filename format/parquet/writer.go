@@ -17,6 +17,9 @@ type Part = meta.Part
 // FileFacts are the facts that table catalogues keep about a written file.
 type FileFacts = write.FileFacts
 
+// ColumnFacts are those of one of its columns.
+type ColumnFacts = write.ColumnFacts
+
 // CreateWithFacts is like Format.Create, but also returns a function that returns the facts of the file once the writer
 // is closed.
 var CreateWithFacts = write.CreateWithFacts

@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +16,7 @@ type Leftover struct {
 	Name     string    // of the object, complete or not
 	Begun    time.Time // when the process began it
 	Upload   bool      // an incomplete upload: it is invisible, but takes up space
-	Complete bool      // a mark that a directory is unfinished, although all of its objects exist
+	Complete bool      // a mark that a directory is unfinished, although what it is about can be read
 }
 
 // Clean removes what killed processes of stoa left behind below an address, if they began it before a time: incomplete
@@ -126,41 +128,122 @@ func (c *cleaner) drop(ctx context.Context, o Object, l Leftover) error {
 	return c.r.remove(ctx, o.Key)
 }
 
-// directory removes those objects of an unfinished directory that were written after it was begun. If the object that
-// is written last exists, all do, and only the mark is removed.
+// directory removes those objects of an unfinished directory that were written after it was begun, those that make it
+// readable first. If it can be read, it may be in use, and only the mark is removed.
 func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]Object) error {
-	text := make([]byte, min(mark.Size, maxMark))
-	if err := c.r.requests.get(ctx, c.r.client, mark, "", text, 0, nil); err != nil {
+	doc, err := c.r.readMark(ctx, mark)
+	if err != nil {
 		return err
-	}
-	var doc unfinished
-	if json.Unmarshal(text, &doc) != nil || doc.Stoa != unfinishedKind || len(doc.Objects) == 0 {
-		return &Error{Reason: mark.Key + " is not what stoa writes"}
 	}
 	if !doc.Begun.Before(c.before) {
 		return nil
 	}
+	dir := dirOf(mark.Key)
+	readable := doc.readable(dir, there)
 	var mine []Object
-	ended := false
-	for _, name := range doc.Objects {
-		if clean(name) != name || name == "" || strings.HasPrefix(name, "/") {
-			return &Error{Reason: mark.Key + " is not what stoa writes"}
-		}
-		o, ok := there[path.Join(dirOf(mark.Key), name)]
-		if ended = ok && !o.Changed.Before(doc.Begun.Add(-skew)); ended {
+	for _, name := range slices.Backward(doc.Objects) {
+		if o, ok := there[path.Join(dir, name)]; ok && !readable && !o.Changed.Before(doc.Begun.Add(-skew)) {
 			mine = append(mine, o)
 		}
 	}
-	if ended = ended && len(mine) == len(doc.Objects); ended { // the last one alone may have appeared late
-		mine = nil
-	}
 	for _, o := range append(mine, mark) {
-		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: ended}
+		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: readable}
 		if err := c.drop(ctx, o, l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readMark reads the mark of an unfinished directory.
+func (r *root) readMark(ctx context.Context, mark Object) (doc unfinished, err error) {
+	text := make([]byte, min(mark.Size, maxMark))
+	if err := r.requests.get(ctx, r.client, mark, "", text, 0, nil); err != nil {
+		return doc, err
+	}
+	bad := json.Unmarshal(text, &doc) != nil || doc.Stoa != unfinishedKind || len(doc.Objects) == 0
+	for _, name := range doc.Objects {
+		bad = bad || clean(name) != name || name == "" || strings.HasPrefix(name, "/")
+	}
+	if bad {
+		return doc, &Error{Reason: mark.Key + " is not what stoa writes"}
+	}
+	return doc, nil
+}
+
+// readable reports whether a directory that has the mark can be read: if it is to have a catalogue, as soon as one is
+// there, of this writer or of another program, and else with the object that is written last. That all the others
+// appeared before is the rule. If one of them is missing, the object that makes the directory readable was written
+// late, by a request that was cut off, unless other objects show that somebody has used the table since and removed it.
+func (doc *unfinished) readable(dir string, there map[string]Object) bool {
+	shown, others, whole := false, false, true
+	catalogues := slices.ContainsFunc(doc.Objects, shows)
+	own := map[string]bool{path.Join(dir, Unfinished): true}
+	for i, name := range doc.Objects {
+		key := path.Join(dir, name)
+		_, ok := there[key]
+		own[key] = true
+		if shows(name) || !catalogues && i == len(doc.Objects)-1 {
+			shown = shown || ok
+		} else {
+			whole = whole && ok
+		}
+	}
+	for key := range there {
+		if within(key, dir) && !own[key] && !strings.HasSuffix(key, "/") && !strings.HasPrefix(path.Base(key), probe) {
+			others, shown = true, shown || shows(key)
+		}
+	}
+	return shown && (whole || others)
+}
+
+// shows reports whether an object makes the directory above it a table: it is the catalogue of a lake, whose readers
+// know nothing of marks.
+func shows(name string) bool {
+	dir, base := path.Split(name)
+	return path.Base(dir) == "metadata" && strings.Contains(base, ".metadata.json") ||
+		path.Base(dir) == "_delta_log" && base != ""
+}
+
+// Unmark removes the mark of an unfinished directory at an address if the directory can be read: the process that wrote
+// it must have ended. It reports whether it did.
+func (t *Tree) Unmark(ctx context.Context, address string) (done bool, err error) {
+	name, err := t.Enter(ctx, address)
+	if err != nil {
+		return false, err
+	}
+	r, key, err := t.find("change", name)
+	if err != nil {
+		return false, err
+	}
+	there, mark, err := r.marked(ctx, key)
+	if err != nil || mark.Key == "" {
+		return false, pathError("list", name, err)
+	}
+	doc, err := r.readMark(ctx, mark)
+	if err != nil || !doc.readable(key, there) {
+		return false, pathError("read", name, err)
+	}
+	if err := r.remove(ctx, mark.Key); err != nil {
+		return false, pathError("remove", name, err)
+	}
+	r.forgetBelow(key)
+	return true, nil
+}
+
+// marked lists a directory; mark is that of an unfinished one, with an empty key if there is none.
+func (r *root) marked(ctx context.Context, dir string) (there map[string]Object, mark Object, err error) {
+	all, whole, err := r.listBelow(ctx, dir, maxDirKeys)
+	if err != nil || !whole {
+		return nil, mark, cmp.Or(err, error(errTooManyKeys))
+	}
+	there = map[string]Object{}
+	for _, o := range all {
+		if there[o.Key] = o; o.Key == path.Join(dir, Unfinished) {
+			mark = o
+		}
+	}
+	return there, mark, nil
 }
 
 // skew is the maximum difference between the clocks of a store and of its writers.

@@ -26,8 +26,9 @@ const unfinishedKind = "unfinished"
 // now returns the time in whole seconds, the resolution of stores.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// commitDir makes the objects of a directory visible; the one created last, which refers to the others, comes last. The
-// caller holds mu.
+// commitDir makes the objects of a directory visible; the one created last, which refers to the others, comes last, and
+// the catalogues of a lake after all others: other engines may use the table from then on, so nothing is removed any
+// more. The caller holds mu.
 func (s *sink) commitDir(ctx context.Context) (err error) {
 	doc := unfinished{Stoa: unfinishedKind, ID: newID(), Begun: now()}
 	for _, o := range s.objects {
@@ -53,14 +54,33 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	if err != nil {
 		return pathError("create", s.name, err)
 	}
-	last := len(s.objects) - 1
-	if err = s.appear(ctx, s.objects[:last]); err == nil {
-		err = s.objects[last].appear(ctx, Condition{})
+	first, then := s.phases()
+	err = s.appear(ctx, first)
+	for i := 0; i < len(then) && err == nil; i++ {
+		if err = then[i].appear(ctx, Condition{}); err != nil && i > 0 {
+			return errors.Join(err, &Error{Reason: s.name + " can be read already, so it stays, although not all of " +
+				"its catalogues are there"})
+		}
 	}
 	if err != nil {
 		return errors.Join(err, s.removeObjects(context.WithoutCancel(ctx), mark))
 	}
 	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
+}
+
+// phases returns the objects that appear in any order, and then those that make the directory readable.
+func (s *sink) phases() (first, then []*outgoing) {
+	for _, o := range s.objects {
+		if shows(o.key) {
+			then = append(then, o)
+		} else {
+			first = append(first, o)
+		}
+	}
+	if last := len(s.objects) - 1; len(then) == 0 {
+		return s.objects[:last], s.objects[last:]
+	}
+	return first, then
 }
 
 // removeObjects removes the visible objects, the last one first, and then the mark. The mark stays if a request was cut

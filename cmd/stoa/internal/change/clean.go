@@ -27,9 +27,9 @@ or compacted, loads that were cut off, delete files that newer ones replaced, te
 are running are left alone. The removed files are listed.
 
 At an address (s3://BUCKET/PREFIX), remove what killed runs of stoa have left there: uploads that were not
-completed, which are invisible and take space, and the objects of incomplete directories. What was begun
-in the last 24 hours (--older-than) is kept, because a running process may still write it. Uploads of
-other programs are also kept.`,
+completed, which are invisible and take space, and the objects of incomplete directories; of a table that
+can be read already, only the mark that it is incomplete. What was begun in the last 24 hours (--older-than) is kept, because a running process may still write it. Uploads of other programs are also
+kept.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders\n" +
 			"  stoa clean s3://bucket/backup --dry-run",
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -87,7 +87,7 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 			what = "  (an upload that was not completed)"
 			uploads++
 		case l.Complete:
-			what = "  (what it is about is whole)"
+			what = "  (what it is about can be read)"
 			objects++
 		default:
 			objects++

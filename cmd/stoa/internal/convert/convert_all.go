@@ -75,7 +75,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	}
 	oo.Recover = c.salvage
 	tables, left, oo, err := gather(ctx, a, paths, oo, wo)
-	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
+	stamps := &pieces.Stamper{Tree: oo.Tree}
 	if c.salvage {
 		tables, left = unopened(ctx, tables, left, oo, a.Format(wo.To), stamps)
 	}
@@ -191,7 +191,7 @@ func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
 		r.printError(out.err)
 	}
 	if d.Told != nil {
-		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.lost()
+		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.Lost()
 		r.lost(out)
 	}
 	if d.Taken && d.Told != nil { // they cannot be told from those of the other tables
@@ -326,6 +326,9 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 		one.announce = func(s format.Summary) error { return r.announce(ctx, t, one, s) }
 	}
 	r.unlocked(func() { err = one.run(ctx, r.a, []string{t.source}, one.salvage) })
+	if remote.IsUnfinished(err) {
+		err = errUnfinished(t, one.out)
+	}
 	return one, err
 }
 
@@ -376,7 +379,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	one.summary.Readback = &back.readback
 	out.summary = one.summary
 	r.noteTable(t, out)
-	done.Told = tell(out.summary.Files, out.summary.Bytes, out.findings, out.aside, out.losses)
+	done.Told = reading.Tell(out.summary.Files, out.summary.Bytes, out.findings, out.aside, out.losses)
 	if err := r.add(one.summary); err != nil {
 		return err
 	}

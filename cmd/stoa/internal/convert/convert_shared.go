@@ -193,12 +193,17 @@ func errTaken(d doneTable, why string) error {
 }
 
 // errLake is the error about a table of Iceberg or Delta that would have to be converted again: others may read it.
-func errLake(t oneTable, at, why string, later bool) error {
+// columns says how its columns differ from those of the source.
+func errLake(t oneTable, at, why string, later bool, columns error) error {
 	what := "is left as it is"
 	if later {
 		what = "was changed after that run"
 	}
 	at = remote.Shown(at)
+	if columns != nil {
+		return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s: %s; stoa convert %[1]s -o OTHER writes another one",
+			t.source, why, at, what, cli.Line(columns))}
+	}
 	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s; stoa convert --catch-up %[1]s -o %[3]s brings it up "+
 		"to date", t.source, why, at, what)}
 }

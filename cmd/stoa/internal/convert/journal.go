@@ -14,6 +14,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
+	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/survey"
 	"stoa/format"
 	"stoa/store/remote"
@@ -59,7 +60,7 @@ type doneTable struct {
 
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 	Noted  *noted        `json:"noted,omitempty"`  // of migrate
-	Told   *told         `json:"told,omitempty"`
+	Told   *reading.Told `json:"told,omitempty"`
 }
 
 // noted is what migrate reports of a table, besides its rows, as a later run does too.

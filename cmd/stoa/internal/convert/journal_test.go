@@ -163,3 +163,27 @@ func TestForeignJournal(t *testing.T) {
 		t.Errorf("without a journal: got %q, want 1 table", got)
 	}
 }
+
+// TestAnnouncedTablesKeepTheirNames: a table that was about to appear when its run was killed is looked for, and
+// written, under the name that it had then, whatever tables of the same name there are now.
+func TestAnnouncedTablesKeepTheirNames(t *testing.T) {
+	dir := t.TempDir()
+	st := recorded(t, dir, 0, 1, nil)
+	for _, d := range []doneTable{{Source: "b/t.csv", Output: "t"}, {Source: "c/t.csv", Output: "t-2"}} {
+		if err := st.announce(t.Context(), quiet(), dir, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := []oneTable{{source: "a/t.csv", output: "t"}, {source: "b/t.csv", output: "t-2"},
+		{source: "c/t.csv", output: "t-3"}, {source: "place#000000", output: "000000-2"}}
+	st.keepNames(tables, "")
+	for i, want := range []string{"t-3", "t", "t-2", "000000.jsonl"} {
+		if got := tables[i].output; got != want {
+			t.Errorf("%s: got %s, want %s", tables[i].source, got, want)
+		}
+	}
+}

@@ -49,6 +49,9 @@ type outcome struct {
 	readback
 	files int
 	bytes int64
+
+	half    error // it has one catalogue of two, and why it stays so
+	columns error // how they differ from those of the source
 }
 
 // why returns what is wrong.

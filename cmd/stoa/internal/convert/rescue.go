@@ -17,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/fault"
 	"stoa/format"
@@ -107,7 +108,7 @@ func (r *rescue) run(ctx context.Context) error {
 	if err != nil {
 		return fault.Invalidf("%v", err)
 	}
-	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
+	stamps := &pieces.Stamper{Tree: oo.Tree}
 	tables, left, none := tablesOf(r.a, ctx, []string{r.doc.place}, oo, r.a.Format(wo.To), stamps)
 	tables, left = unopened(ctx, tables, left, oo, r.a.Format(wo.To), stamps)
 	if none != nil && ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +18,11 @@ import (
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/arrowschema"
-	"stoa/internal/content"
 	"stoa/region"
 	"stoa/store/remote"
 )
@@ -40,7 +41,7 @@ func (r *allRun) announce(ctx context.Context, t oneTable, one *conversion, s fo
 	if err != nil {
 		return err
 	}
-	d.Told = tell(0, 0, s.Altered, nil, one.Losses)
+	d.Told = reading.Tell(0, 0, s.Altered, nil, one.Losses)
 	return r.state.announce(ctx, r.a, r.dir, d)
 }
 
@@ -78,16 +79,15 @@ func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back ou
 	if next := r.state.next(t); next != nil {
 		d := *next
 		var kinds []string
-		if r.unlocked(func() { kinds, err = r.kinds(ctx, d.Output) }); err != nil {
+		if r.unlocked(func() { kinds, err = r.appeared(ctx, d) }); err != nil {
 			return nil, back, false, err
 		}
 		if len(kinds) > 0 { // else it did not appear
 			read(d)
 			if n := strings.Count(r.c.to, ",") + 1; len(kinds) < n {
-				back.Verdict = verdictDiffers
-				back.Problem = "it has one catalogue of two: the run was killed between them"
+				r.unlocked(func() { back.half = r.complete(ctx, t, d, kinds, back) })
 			}
-			if done == nil || back.Verdict != verdictDiffers { // else it is what was there before
+			if done == nil || back.Verdict != verdictDiffers && back.half == nil { // else it is what was there before
 				return &d, back, true, nil
 			}
 		}
@@ -119,7 +119,10 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		if back.Problem != "" {
 			return true, r.damagedLake(t, d, back)
 		}
-		if announced && same && back.Verdict != verdictDiffers || !same && r.hasRows(ctx, t, d, back, later) {
+		if back.half != nil {
+			return true, r.refused(t, d, back, back.half)
+		}
+		if announced && same && back.Verdict != verdictDiffers || !same && r.hasRows(ctx, t, &d, &back, later) {
 			if err := r.renew(ctx, t, &d, &back, announced); err != nil {
 				return false, err
 			}
@@ -141,13 +144,10 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		return true, r.failed(t.source, err)
 	}
 	if again != "" && back.Verdict != verdictMissing && isLake(r.c.to) {
-		at := d.place(r.dir)
 		if later && same && back.Rows != nil {
 			return true, r.tellLater(t, d, back)
 		}
-		err := errLake(t, at, again, later)
-		r.noteTable(t, tableOutcome{err: err})
-		return true, r.failed(t.source, err)
+		return true, r.refused(t, d, back, errLake(t, d.place(r.dir), again, later, back.columns))
 	}
 	if again == "" {
 		return true, r.tellAgain(t, d, back)
@@ -183,7 +183,7 @@ func (r *allRun) renew(ctx context.Context, t oneTable, d *doneTable, back *outc
 func (r *allRun) doubts(ctx context.Context, t oneTable, d *doneTable) error {
 	one := r.one(t)
 	if d.Told == nil {
-		d.Told = &told{}
+		d.Told = &reading.Told{}
 	}
 	src, spec, err := r.open(ctx, t)
 	if err != nil {
@@ -216,53 +216,26 @@ func (r *allRun) open(ctx context.Context, t oneTable) (*stoa.Table, stoa.ScanSp
 	return src, spec, err
 }
 
-// hasRows reports whether a table of a lake has the rows of its source, whose files have changed: it reads them. The
-// columns have the names, which the checksum does not know, and the types that were written.
-func (r *allRun) hasRows(ctx context.Context, t oneTable, d doneTable, back outcome, later bool) (has bool) {
-	want := back.ReadChecksum
-	if want == "" && !later {
-		want = d.Checksum // its types allow no other
-	}
-	if want == "" || d.Damaged || r.c.salvage {
-		return false
-	}
-	r.unlocked(func() {
-		src, spec, err := r.open(ctx, t)
-		if err != nil {
-			return
-		}
-		defer src.Close()
-		sc, err := src.ScanSchema(spec)
-		if err != nil {
-			return
-		}
-		was, err := arrowschema.Decode(d.Arrow)
-		if err != nil || !arrow.TypeEqual(arrow.StructOf(was.Fields()...), arrow.StructOf(sc.Fields()...)) {
-			return
-		}
-		spec.Unordered = true
-		sum := content.Same(sc).Summer(0)
-		for b, err := range src.Scan(ctx, spec) {
-			if err != nil {
-				return
-			}
-			sum.Add(b)
-		}
-		has = sum.Sum().String() == want
-	})
-	return has
-}
-
 // damagedLake reports a table that an earlier run has finished, and that cannot be read any more.
 func (r *allRun) damagedLake(t oneTable, d doneTable, back outcome) error {
 	at := remote.Shown(d.place(r.dir))
 	err := &cli.UseError{Message: t.source + ": " + at + " was finished, and cannot be read any more: " +
 		strings.TrimPrefix(back.Problem, at+": "), Hint: "stoa verify " + at + " finds what is damaged; --resume " +
 		"writes it again where it is gone"}
-	r.noteTable(t, tableOutcome{err: err})
-	worst := r.failed(t.source, err)
+	worst := r.refused(t, d, back, err)
 	r.worst = cli.Worse(r.worst, cli.ErrDamage)
 	return worst
+}
+
+// refused reports a table that is there, and not as the run that is resumed would have it.
+func (r *allRun) refused(t oneTable, d doneTable, back outcome, err error) error {
+	out := tableOutcome{again: true, err: err, summary: summaryDoc{Source: t.source,
+		Output: remote.Shown(d.place(r.dir)), Rows: d.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback}}
+	if back.Rows != nil {
+		out.summary.Rows = *back.Rows
+	}
+	r.noteTable(t, out)
+	return r.failed(t.source, err)
 }
 
 // tellLater reports a table that an earlier run has finished, and that was changed since.
@@ -279,6 +252,156 @@ func (r *allRun) tellLater(t oneTable, d doneTable, back outcome) error {
 	now.Notes = append(slices.Clone(now.Notes), why)
 	d.Noted = &now
 	return r.tellAgain(t, d, back)
+}
+
+// appeared returns the catalogues of a table that an earlier run was about to publish. If that run was killed after the
+// last of them, all that is missing is that the mark of an unfinished directory is removed.
+func (r *allRun) appeared(ctx context.Context, d doneTable) ([]string, error) {
+	if remote.Is(r.dir) {
+		if _, err := r.a.Remote().Unmark(ctx, d.place(r.dir)); err != nil {
+			return nil, err
+		}
+	}
+	return r.kinds(ctx, d.Output)
+}
+
+// complete gives a table the catalogue of Delta if the run that wrote it was killed after that of Iceberg. It returns
+// why it does not.
+func (r *allRun) complete(ctx context.Context, t oneTable, d doneTable, kinds []string, back outcome) error {
+	at := remote.Shown(d.place(r.dir))
+	if back.Problem != "" {
+		return nil // that is worse
+	}
+	var err error = fault.Invalidf("it has no catalogue of Iceberg")
+	if kinds[0] == "iceberg" && (back.Verdict == verdictEqual || back.Verdict == verdictRows) {
+		if err = r.addCatalogue(ctx, d); err == nil {
+			r.a.Note("%s: %s had the catalogue of Iceberg alone, as a run was killed between the two: that of Delta "+
+				"is written over the same files", t.source, at)
+			return nil
+		}
+	} else if kinds[0] == "iceberg" {
+		err = fault.Invalidf("its rows are not those that were written")
+	}
+	if !errors.Is(err, fault.Invalid) {
+		return err
+	}
+	return &cli.UseError{Message: t.source + ": " + at + " has the catalogue of " + kinds[0] + " alone, as a run was " +
+		"killed between the two, and the other one is not added, as it was changed since (" + cli.Line(err) + "); " +
+		"stoa convert " + t.source + " --to " + r.c.to + " -o OTHER writes it with both under another name, and " +
+		"so does --resume under this one after the table was moved"}
+}
+
+// addCatalogue writes the second catalogue of a table.
+func (r *allRun) addCatalogue(ctx context.Context, d doneTable) error {
+	o, err := r.lake(ctx, d)
+	if err != nil {
+		return err
+	}
+	if o.Schema, err = arrowschema.Decode(d.Arrow); err != nil {
+		return err
+	}
+	return catchup.Complete(ctx, o, d.Checksum)
+}
+
+// lake returns the options by which the output of a table is read as a lake.
+func (r *allRun) lake(ctx context.Context, d doneTable) (o catchup.Options, err error) {
+	o.Formats = r.a.Formats
+	o.Home, err = catchup.At(ctx, r.a.Remote(), d.place(r.dir), r.a.SingleWriter)
+	return o, err
+}
+
+// hasRows reports whether a table of a lake has the rows of its source, whose files have changed: it reads them. If not
+// all of the source can be read, d is told what this reading has lost.
+func (r *allRun) hasRows(ctx context.Context, t oneTable, d *doneTable, back *outcome, later bool) (
+	has bool) {
+	r.unlocked(func() {
+		one := r.one(t)
+		src, spec, err := r.open(ctx, t)
+		if err != nil {
+			return
+		}
+		defer src.Close()
+		if one.DamageFlags.Apply(&spec) != nil {
+			return
+		}
+		rows := int64(0)
+		scan := func() iter.Seq2[arrow.RecordBatch, error] {
+			one.Losses, rows = nil, 0
+			return func(yield func(arrow.RecordBatch, error) bool) {
+				for b, err := range src.Scan(ctx, spec) {
+					if err == nil {
+						rows += b.NumRows()
+					}
+					if !yield(b, err) {
+						return
+					}
+				}
+			}
+		}
+		sc, err := src.ScanSchema(spec)
+		if err != nil {
+			return
+		}
+		if back.ReadChecksum == "" && !later { // its types allow no other comparison
+			was, err := arrowschema.Decode(d.Arrow)
+			has = err == nil && catchup.Reread(was, d.Checksum, sc, scan())
+		} else {
+			has, back.columns = r.equal(ctx, *d, sc, scan)
+		}
+		if has && (r.c.salvage || d.Damaged || len(one.Losses) > 0) {
+			has = r.tellAnew(ctx, t, d, one, src, spec, rows) == nil
+		}
+	})
+	return has
+}
+
+// equal reports whether each catalogue of a table has the rows of the source; err says how their columns differ.
+func (r *allRun) equal(ctx context.Context, d doneTable, sc *arrow.Schema,
+	scan func() iter.Seq2[arrow.RecordBatch, error]) (has bool, err error) {
+	o, err := r.lake(ctx, d)
+	o.Schema, o.Rows = sc, scan
+	for _, kind := range strings.Split(r.c.to, ",") {
+		same := false
+		if o.Delta = kind == "delta"; err == nil {
+			same, err = catchup.Same(ctx, o)
+		}
+		if errors.Is(err, fault.Invalid) {
+			return false, err
+		}
+		if !same || err != nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// tellAnew records what reading and verifying a source finds now, of which rows have been read.
+func (r *allRun) tellAnew(ctx context.Context, t oneTable, d *doneTable, one *conversion, src *stoa.Table,
+	spec stoa.ScanSpec, rows int64) (err error) {
+	if one.salvage {
+		err = one.account(ctx, r.a, src, spec, rows)
+	}
+	one.noticed = slices.Concat(src.Findings(), one.altered)
+	if err == nil {
+		err = one.verifySources(r.a, ctx, src, []string{t.source}, t.opening, spec)
+	}
+	err = one.DamageFlags.Report(ctx, r.a, []string{t.source}, one.noticed, err)
+	if d.Damaged = errors.Is(err, cli.ErrDamage); err != nil && !d.Damaged {
+		return err
+	}
+	was := reading.Told{}
+	if d.Told != nil {
+		was = *d.Told
+	}
+	d.Told = reading.Tell(was.Files, was.Bytes, one.noticed, one.aside, one.Losses)
+	return nil
+}
+
+// errUnfinished is the error about a table that cannot be written where an interrupted run has left a part of it.
+func errUnfinished(t oneTable, at string) error {
+	return &cli.UseError{Message: t.source + ": " + at + " is being written, or its writing was interrupted; " +
+		"if no other run is writing there, stoa clean " + at + " --older-than 1s removes what was left, and --resume " +
+		"then writes the table"}
 }
 
 // A disk may die between two runs. What a run has written is then the only copy of these rows: a resumed run never
@@ -321,7 +444,7 @@ func (c *conversion) less(d doneTable, err error) string {
 	}
 	var before []region.Loss
 	if d.Told != nil {
-		before = d.Told.lost()
+		before = d.Told.Lost()
 	}
 	was, _ := region.LostRows(before)
 	now, _ := region.LostRows(c.Losses)
@@ -377,7 +500,7 @@ func (r *allRun) tellEarlier(t oneTable, d doneTable, what string) error {
 		Output: remote.Shown(d.place(r.dir)), Files: back.files, Bytes: back.bytes, Readback: &back.readback,
 		Pieces: d.Pieces}}
 	if d.Told != nil {
-		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.lost()
+		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.Lost()
 		r.lost(out)
 	}
 	r.printError(why)

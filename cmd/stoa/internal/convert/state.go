@@ -336,20 +336,22 @@ func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []
 	return nil
 }
 
-// keepNames gives tables that are done their existing output names, which no other table may get.
+// keepNames gives tables that are done, or were about to appear, their existing output names, which no other table may
+// get.
 func (st *allState) keepNames(tables []oneTable, ext string) {
 	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, ext)) }
 	taken := map[string]bool{}
+	known := func(t oneTable) *doneTable { return cmp.Or(st.find(t), st.next(t)) }
 	for i := range tables {
-		if previous := st.find(tables[i]); previous != nil {
+		if previous := known(tables[i]); previous != nil {
 			tables[i].output = strings.TrimSuffix(previous.Output, ext) + ext
 		}
 	}
-	for _, d := range st.Done {
+	for _, d := range slices.Concat(st.Done, st.Next) {
 		taken[withoutExt(d.Output)] = true
 	}
 	for i, t := range tables {
-		if st.find(t) != nil {
+		if known(t) != nil {
 			continue
 		}
 		name := strings.TrimSuffix(t.output, ext)

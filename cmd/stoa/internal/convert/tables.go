@@ -12,6 +12,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/pieces"
 	flags "stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
@@ -29,6 +30,27 @@ type oneTable struct {
 	unopened       bool // it cannot be opened without recovery
 	entry          format.Entry
 	wanted         string // the name of the output, had no other table taken it; "": it has that
+}
+
+// stampMark begins the stamps of this release. Those of earlier ones are of whole places, and depend on how the place
+// was spelled.
+const stampMark = "1:"
+
+// stampBy gives a table its stamp: of the directories in which it lies or, where these are not known, of its place, and
+// of the files that options name.
+func (t *oneTable) stampBy(ctx context.Context, s *pieces.Stamper, place string, named ...string) {
+	whole := append([]string{place}, named...)
+	own := whole
+	if len(t.entry.Dirs) > 0 {
+		own = append(append([]string{}, t.entry.Dirs...), named...)
+	}
+	t.stamp = stampMark + s.Stamp(ctx, own, false)
+	t.earlier = func() string { return s.Stamp(ctx, whole, true) }
+}
+
+// stamped reports whether a stamp of an earlier run is that of the table.
+func (t *oneTable) stamped(stamp string) bool {
+	return stamp == t.stamp || !strings.HasPrefix(stamp, stampMark) && stamp == t.earlier()
 }
 
 // about reports whether a finding of the table's place is about the table, as far as the place names its parts.
@@ -50,7 +72,7 @@ type leftTable struct {
 
 // unopened moves files that are too damaged to be opened from left to tables: recovery may be able to read them.
 func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.OpenOptions, to *format.Format,
-	stamps *stamper) (_ []oneTable, rest []leftTable) {
+	stamps *pieces.Stamper) (_ []oneTable, rest []leftTable) {
 	ext := extOf(to)
 	taken := map[string]bool{}
 	for _, t := range tables {
@@ -67,7 +89,7 @@ func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.O
 		opening := o
 		opening.From = l.format
 		t := oneTable{source: l.source, output: name + ext, opening: opening, unopened: true}
-		stamps.put(ctx, &t, l.source)
+		t.stampBy(ctx, stamps, l.source)
 		tables = append(tables, t)
 	}
 	return tables, rest
@@ -102,7 +124,7 @@ func gather(ctx context.Context, a *cli.App, paths []string, oo stoa.OpenOptions
 			return nil, nil, oo, &cli.OpenError{Err: err}
 		}
 	}
-	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
+	stamps := &pieces.Stamper{Tree: oo.Tree}
 	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To), stamps)
 	return tables, left, oo, err
 }
@@ -110,7 +132,7 @@ func gather(ctx context.Context, a *cli.App, paths []string, oo stoa.OpenOptions
 // tablesOf returns the tables of the places, with the names of their outputs. left are the files of directories that
 // are not among them, with the reasons.
 func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format,
-	stamps *stamper) (out []oneTable, left []leftTable, err error) {
+	stamps *pieces.Stamper) (out []oneTable, left []leftTable, err error) {
 	ext := extOf(to)
 	taken := map[string]bool{}
 	for _, p := range paths {
@@ -156,7 +178,7 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 			}
 			t := oneTable{source: source, output: name + ext, table: e.Table, id: idOf(e), parts: parts,
 				opening: opening, entry: e, wanted: wanted}
-			stamps.put(ctx, &t, e.Place, flags.NamedBy(a, opening.Opts)...)
+			t.stampBy(ctx, stamps, e.Place, flags.NamedBy(a, opening.Opts)...)
 			out = append(out, t)
 		}
 	}

@@ -1,4 +1,4 @@
-package convert
+package reading
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"stoa/region"
 )
 
-// told is what was reported of a table besides its rows, so that a later run, which does not read it, reports the same.
-type told struct {
+// Told is what was reported of a table besides its rows, so that a later run, which does not read it, reports the same.
+type Told struct {
 	Files    int              `json:"files"`
 	Bytes    int64            `json:"bytes"`
 	Findings []region.Finding `json:"findings,omitempty"`
@@ -24,8 +24,9 @@ type toldLoss struct {
 	Cause string
 }
 
-func tell(files int, bytes int64, findings, aside []region.Finding, losses []region.Loss) *told {
-	t := &told{Files: files, Bytes: bytes, Findings: findings, Aside: aside}
+// Tell returns what is reported of a table.
+func Tell(files int, bytes int64, findings, aside []region.Finding, losses []region.Loss) *Told {
+	t := &Told{Files: files, Bytes: bytes, Findings: findings, Aside: aside}
 	for _, l := range losses {
 		x := toldLoss{Loss: l, Cause: fmt.Sprint(l.Err)}
 		if e := new(fault.Error); errors.As(l.Err, &e) {
@@ -36,8 +37,8 @@ func tell(files int, bytes int64, findings, aside []region.Finding, losses []reg
 	return t
 }
 
-// lost returns the losses that were told.
-func (t *told) lost() (out []region.Loss) {
+// Lost returns the losses that were told.
+func (t *Told) Lost() (out []region.Loss) {
 	for _, x := range t.Losses {
 		x.Loss.Err = &toldError{x.Err, x.Cause}
 		out = append(out, x.Loss)

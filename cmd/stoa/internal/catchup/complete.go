@@ -1,0 +1,129 @@
+package catchup
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/format/delta"
+	"stoa/format/iceberg"
+	"stoa/format/icebergdelta"
+	"stoa/internal/content"
+	"stoa/store"
+	"stoa/store/remote"
+)
+
+// read computes the sum of the rows of the table, whose columns are paired with those of the source by m.
+func (m *pairs) read(ctx context.Context, o Options, tree store.Tree) (sum content.Sum, err error) {
+	t, err := o.open(ctx, tree)
+	if err != nil {
+		return sum, err
+	}
+	defer t.Close()
+	s := m.plan.Summer(1)
+	for b, err := range t.Scan(ctx, stoa.ScanSpec{Unordered: true}) {
+		if err != nil {
+			return sum, err
+		}
+		s.Add(b)
+	}
+	return s.Sum(), nil
+}
+
+// open opens the table by the catalogue that the options name.
+func (o Options) open(ctx context.Context, tree store.Tree) (*stoa.Table, error) {
+	from := iceberg.Format.Name
+	if o.Delta {
+		from = delta.Format.Name
+	}
+	return stoa.Open(ctx, filepath.ToSlash(o.Home.dir), stoa.OpenOptions{Formats: o.Formats, From: from, KeepPages: -1,
+		Tree: tree})
+}
+
+// Same reports whether a table has the rows of its source already. Columns are known by their names, in any order.
+func Same(ctx context.Context, o Options) (bool, error) {
+	t, err := o.open(ctx, o.Home.tree)
+	if err != nil {
+		return false, err
+	}
+	out := t.Schema()
+	if err := t.Close(); err != nil {
+		return false, err
+	}
+	m, err := mapping(o.Schema, out)
+	if err != nil {
+		return false, err
+	}
+	want := m.plan.Summer(0)
+	for b, err := range o.Rows() {
+		if err != nil {
+			return false, err
+		}
+		want.Add(b)
+	}
+	got, err := m.read(ctx, o, o.Home.tree)
+	return err == nil && want.Sum().Equal(got), err
+}
+
+// Complete gives a table that has only the catalogue of Iceberg, as the run wrote it that was then killed, that of
+// Delta over the same files. o.Schema is that of the rows that the run wrote, and want their sum, by which the new
+// catalogue is checked before it appears.
+func Complete(ctx context.Context, o Options, want string) error {
+	h := o.Home
+	name, log, err := icebergdelta.Complete(ctx, h.tree, filepath.ToSlash(h.dir))
+	if err != nil {
+		return err
+	}
+	o.Delta = true
+	tree := h.with(name, log)
+	t, err := o.open(ctx, tree)
+	if err != nil {
+		return err
+	}
+	m := &pairs{plan: content.Same(o.Schema).Reading(o.Schema, t.Schema())}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	sum, err := m.read(ctx, o, tree)
+	if err != nil {
+		return err
+	}
+	if got := sum.String(); len(m.plan.Incomparable()) == 0 && got != want {
+		return fmt.Errorf("%s: the rows are not those that were written: checksum %s, want %s", remote.Shown(h.dir),
+			got, want)
+	}
+	if err := h.check(ctx); err != nil {
+		return err
+	}
+	if err := h.commit(ctx, name, log); err != nil {
+		return err
+	}
+	b := &Building{adding: adding{home: h}} // of a large table
+	return b.forget(ctx)
+}
+
+// Reread reports whether the rows are those, with this checksum, from which an earlier run wrote a table: in columns of
+// the same names and types, in any order.
+func Reread(was *arrow.Schema, checksum string, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error]) bool {
+	if was.NumFields() != sc.NumFields() {
+		return false
+	}
+	for _, f := range was.Fields() {
+		i := sc.FieldIndices(f.Name)
+		if len(i) != 1 || !arrow.TypeEqual(f.Type, sc.Field(i[0]).Type) {
+			return false
+		}
+	}
+	sum := content.Between(was, sc).Summer(1)
+	for b, err := range rows {
+		if err != nil {
+			return false
+		}
+		sum.Add(b)
+	}
+	return sum.Sum().String() == checksum
+}
