@@ -201,8 +201,8 @@ func errLake(t oneTable, at, why string, later bool, columns error) error {
 	}
 	at = remote.Shown(at)
 	if columns != nil {
-		return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s: %s; stoa convert %[1]s -o OTHER writes another one",
-			t.source, why, at, what, cli.Line(columns))}
+		return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s: %s; stoa convert %[1]s -o OTHER writes another "+
+			"one", t.source, why, at, what, cli.Line(columns))}
 	}
 	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s; stoa convert --catch-up %[1]s -o %[3]s brings it up "+
 		"to date", t.source, why, at, what)}

@@ -230,7 +230,8 @@ func (r *allRun) damagedLake(t oneTable, d doneTable, back outcome) error {
 // refused reports a table that is there, and not as the run that is resumed would have it.
 func (r *allRun) refused(t oneTable, d doneTable, back outcome, err error) error {
 	out := tableOutcome{again: true, err: err, summary: summaryDoc{Source: t.source,
-		Output: remote.Shown(d.place(r.dir)), Rows: d.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback}}
+		Output: remote.Shown(d.place(r.dir)), Rows: d.Rows, Files: back.files, Bytes: back.bytes,
+		Readback: &back.readback}}
 	if back.Rows != nil {
 		out.summary.Rows = *back.Rows
 	}
