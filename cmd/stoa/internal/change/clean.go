@@ -28,9 +28,8 @@ are running are left alone. The removed files are listed.
 
 At an address (s3://BUCKET/PREFIX), remove what killed runs of stoa have left there: uploads that were not
 completed, which are invisible and take space, and the objects of incomplete directories; of a table that
-can be read already, only the mark that it is incomplete. What was begun in the last 24 hours
-(--older-than) is kept, because a running process may still write it. Uploads of other programs are also
-kept.`,
+can be read already, only the mark that it is incomplete. What was begun in the last 24 hours is kept
+(--older-than), because a running process may still write it. Uploads of other programs are also kept.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders\n" +
 			"  stoa clean s3://bucket/backup --dry-run",
 		Args: cli.Wants(cobra.ExactArgs(1)),
