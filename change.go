@@ -134,9 +134,14 @@ func (c *Changer) Format() string { return c.format.Name }
 func (c *Changer) Place() format.TablePlace { return c.place }
 
 // Open opens the table in its current state. Formats, From, Tree and Limits of o are ignored in favour of the
-// Changer's.
+// Changer's, and what the Changer follows outside of the table's directory is followed as well.
 func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
 	o.From, o.Formats, o.Tree, o.Limits = c.format.Name, c.o.Formats, c.o.Tree, c.o.Limits
+	if c.place.External {
+		opts := maps.Clone(c.change.External)
+		maps.Copy(opts, o.Opts)
+		o.Opts = opts
+	}
 	t, err := OpenAll(ctx, []string{c.place.Dir}, o)
 	if err != nil {
 		return nil, &OpenError{err}
@@ -147,10 +152,7 @@ func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
 // open opens the table for a change, with these reading options.
 func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, error) {
 	o := c.o
-	if o.Opts, o.Typed = opts, nil; c.place.External {
-		o.Opts = maps.Clone(c.change.External)
-		maps.Copy(o.Opts, opts)
-	}
+	o.Opts, o.Typed = opts, nil
 	for try := 0; ; try++ {
 		t, err := c.Open(ctx, o)
 		if err == nil || !workcopy.Again(ctx, c.o.Tree, err, try) {

@@ -164,10 +164,10 @@ func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[
 	return nil
 }
 
-// bad returns a finder of the rows that the table cannot hold; nil means that such rows are errors.
+// bad returns a finder of the rows that the table cannot hold; nil means that writing them fails.
 func (c *Changer) bad(ctx context.Context, sc *arrow.Schema, lo format.LoadOptions,
 	o AppendOptions) (*alter.Bad, error) {
-	if err := o.Bad.Check(); err != nil || o.Bad == BadFail {
+	if err := o.Bad.Check(); err != nil || o.Bad == BadFail && !(o.DryRun && c.change.Misfits != nil) {
 		return nil, err
 	}
 	if err := c.can(c.change.Misfits != nil, "leave out bad rows", o.DryRun); err != nil {

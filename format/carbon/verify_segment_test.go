@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"stoa"
+	"stoa/format/carbon"
 	"stoa/region"
 	"stoa/store"
 )
@@ -365,5 +366,48 @@ func TestDuplicateSegmentFile(t *testing.T) {
 	tree.Put("t/Metadata/tablestatus", b)
 	if found := only(verdict(t, tree), "carbon.status.damaged"); len(found) != 1 || found[0].Path != "[1].segmentFile" {
 		t.Errorf("%d findings: %+v", len(found), found[:min(len(found), 2)])
+	}
+}
+
+// TestOthersIndexInPartition: in the directory of a partition, an index that is a copy of another segment's names files
+// that exist, but of that segment. It is damage, and loses no rows.
+func TestOthersIndexInPartition(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{Partition: []string{"day"}}, [2]int{0, 60}, [2]int{60, 90}, [2]int{90, 120})
+	whole, tried := loaded(t, dir), 0
+	for _, own := range whole.Names() {
+		for _, foreign := range whole.Names() {
+			if !strings.HasSuffix(own, ".carbonindexmerge") || !strings.HasSuffix(foreign, ".carbonindexmerge") ||
+				path.Dir(own) != path.Dir(foreign) || own == foreign {
+				continue
+			}
+			tried++
+			tree := loaded(t, dir)
+			tree.Put(own, whole.Bytes(foreign))
+			if found := only(verdict(t, tree), "carbon.index.damaged"); len(found) != 1 || found[0].At.Object != own {
+				t.Errorf("%s is %s: %+v", own, foreign, found)
+			}
+			rows, _, err := recovered(t, tree, "t")
+			if err != nil || len(rows) != 120 {
+				t.Errorf("%s is %s: %d rows of 120, %v", own, foreign, len(rows), err)
+			}
+			tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree, Formats: formats})
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := int64(0)
+			for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				read += b.NumRows()
+			}
+			if told := only(tab.Findings(), "carbon.index.damaged"); read != 120 || len(told) != 1 {
+				t.Errorf("%s is %s: read %d rows of 120, and told %+v", own, foreign, read, told)
+			}
+			tab.Close()
+		}
+	}
+	if tried < 6 {
+		t.Errorf("tried %d pairs, want some of each partition", tried)
 	}
 }

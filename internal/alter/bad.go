@@ -126,10 +126,13 @@ func (x *Bad) report(b arrow.RecordBatch, why []format.Misfit) error {
 	if x.reported {
 		return nil
 	}
+	at := int64(why[0].Row)
+	if x.Action == BadFail {
+		return fault.Invalidf("row %d: column %s: %s", x.seen+at, why[0].Column, why[0].Reason)
+	}
 	if x.rows++; x.OnBad == nil {
 		return nil
 	}
-	at := int64(why[0].Row)
 	row := b.NewSlice(at, at+1)
 	defer row.Release()
 	return x.OnBad(BadRow{Number: x.seen + at, Row: row, Why: why})

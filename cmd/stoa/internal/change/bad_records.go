@@ -32,7 +32,7 @@ const maxReported = 10
 func (x *badRecords) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&x.file, "bad-records", "", "leave out rows with a value that its column cannot hold, and write them "+
-		"unchanged to `FILE`, a .csv, .tsv or .jsonl")
+		"to `FILE`, a .csv, .tsv or .jsonl, every value as the text that it came as")
 	fl.StringVar(&x.action, "bad-action", "", "what to do with rows that have a value that its column cannot "+
 		"hold, `ACTION`: fail "+
 		"(default), force (make it null), redirect (to --bad-records), ignore (leave the row out)")

@@ -263,8 +263,8 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 		return t, err
 	}
 	target, err := c.Open(ctx, stoa.OpenOptions{})
-	if err != nil { // loading reports the error
-		return t, nil
+	if err != nil { // guessed types may change values
+		return nil, errors.Join(err, t.Close())
 	}
 	defer target.Close()
 	fields, other := slices.Clone(t.Schema().Fields()), false

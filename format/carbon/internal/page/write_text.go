@@ -79,8 +79,15 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 			return v, finer(s)
 		}
 	}
-	if v, err = schema.ParseValue(c, s, nil); err != nil || v.Null {
+	v, err = schema.ParseValue(c, s, nil)
+	number := c.Type == layout.TypeFloat || c.Type == layout.TypeDouble
+	if err != nil || v.Null && !number {
 		return v, fault.Invalidf("%q is not a value of type %s", s, c.Type)
+	}
+	// CarbonData makes NaN and infinite numbers null that come as text; stoa prints them, and so takes them back.
+	if v.Null {
+		v.Null = false
+		return v, nil
 	}
 	if c.Type == layout.TypeFloat {
 		if v.F = float64(float32(v.F)); math.IsInf(v.F, 0) {

@@ -384,3 +384,40 @@ func (t *Managed) segmentsThere(ctx context.Context) ([]status.Load, error) {
 	}
 	return out, err
 }
+
+// ofSegment returns Corrupt if indexes in dir, of a load, name a data file that is another segment's by its name, and
+// that segment has files in dir: then they are a copy of its indexes. In the directory of a partition, where the files
+// of all segments lie, whatever they name is there; in that of a segment it is missing, which is found without this.
+func (t *Managed) ofSegment(ctx context.Context, l *status.Load, dir string, files []layout.IndexFile) error {
+	if l.Path != "" || path.Base(dir) == "Segment_"+l.SegmentID() {
+		return nil
+	}
+	mine := map[string]bool{"": true, l.SegmentID(): true} // by the segment in the name of a file
+	for i := range files {
+		for _, b := range files[i].Blocks {
+			of := status.ParseFileName(b.File).Segment
+			if !mine[of] && t.loadedTo(ctx, of, dir) {
+				return fault.Corruptf(fault.Span{Object: files[i].Name}, "", "segment %s: the index names %s, a file "+
+					"of segment %s", l.Name, path.Base(b.File), of)
+			}
+			mine[of] = true
+		}
+	}
+	return nil
+}
+
+// loadedTo reports whether a segment that counts has files in dir by its segment file. If it has none there, as where
+// a directory was added to the table as a partition, its name says nothing.
+func (t *Managed) loadedTo(ctx context.Context, segment, dir string) bool {
+	for i := range t.Loads {
+		l := &t.Loads[i]
+		if l.SegmentID() != segment || !l.Counts() || l.Segment == "" {
+			continue
+		}
+		places, _, _ := t.segmentFilePlaces(ctx, l)
+		if slices.ContainsFunc(places, func(p Place) bool { return p.Dir == dir && !p.dropped }) {
+			return true
+		}
+	}
+	return false
+}

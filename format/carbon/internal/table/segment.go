@@ -317,7 +317,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 		h.IndexBytes += files.indexes[n]
 		h.IndexFiles = append(h.IndexFiles, path.Join(p.Dir, n))
 	}
-	blocks, whole, err := t.indexed(ctx, p.Dir, indexes)
+	blocks, whole, err := t.indexed(ctx, l, p.Dir, indexes)
 	if err != nil {
 		return nil, err
 	}
@@ -488,8 +488,8 @@ func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block str
 
 // indexed reads index files. whole is false if an index file is missing or damaged, or if there is none. That is a
 // finding and not an error, because the footers of the data files have all information that the indexes have.
-func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
-	whole bool, err error) {
+func (t *Managed) indexed(ctx context.Context, l *status.Load, dir string, names []string) (
+	out map[string]*datafile.Indexed, whole bool, err error) {
 	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
 	if !whole {
 		t.note("carbon.index.missing", fault.Span{Object: dir},
@@ -505,7 +505,7 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 		}
 		files, err := o.ReadIndex(ctx, strings.HasSuffix(n, layout.MergedExt), nil)
 		if err == nil {
-			err = t.CheckIndexes(files)
+			err = cmp.Or(t.CheckIndexes(files), t.ofSegment(ctx, l, dir, files))
 		}
 		if fault.OverBudget(err) {
 			return nil, false, err
