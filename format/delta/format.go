@@ -23,6 +23,7 @@ var Format = format.Format{
 	Open:         open,
 	Unchecked:    format.UncheckedMembers(open),
 	Bounds:       true,
+	Codes:        Codes,
 	Create:       create,
 	Claims:       claims,
 	Owns:         func(dir string) bool { return lake.Owns(dir, log.Dir) },
@@ -38,7 +39,7 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 	if err != nil {
 		return e, err
 	}
-	e = format.Entry{Kind: "table", Meta: op.properties()}
+	e = format.Entry{Kind: "table", Meta: op.properties(), Findings: op.found}
 	for _, a := range op.adds() {
 		in, err := op.input(a)
 		if err != nil {

@@ -112,6 +112,7 @@ type state struct {
 	limits    format.Limits
 	sidecars  []string
 	commits   []commit // that were read: those since the checkpoint
+	begins    checkpoint
 }
 
 // commit is what a version says of itself.
@@ -224,6 +225,12 @@ func (h *logFiles) load(ctx context.Context, version int64, l format.Limits, o f
 			return nil, err
 		}
 	}
+	s.begins.version = from
+	for _, a := range s.files {
+		if a != nil {
+			s.begins.files++
+		}
+	}
 	for v := from + 1; v <= version; v++ {
 		name, ok := h.versions[v]
 		if !ok {
@@ -301,6 +308,7 @@ func (s *state) readSidecars(ctx context.Context, h *logFiles, name string, o fo
 	if len(s.sidecars) > 0 && path.Base(path.Dir(name)) == dir {
 		return fault.Corruptf(fault.Span{Object: name}, "sidecar", "a sidecar of a checkpoint names further sidecars")
 	}
+	s.begins.beside = s.begins.beside || len(s.sidecars) > 0 || strings.HasSuffix(name, ".json")
 	for _, x := range s.sidecars {
 		if err := s.readCheckpoint(ctx, h, path.Join(h.dir, log.Dir, dir, path.Base(x)), o); err != nil {
 			return err
@@ -381,6 +389,7 @@ func (s *state) readCheckpoint(ctx context.Context, h *logFiles, name string, o 
 		if err != nil {
 			return err
 		}
+		s.begins.actions += b.NumRows()
 		for i := range int(b.NumRows()) {
 			a, err := actionOf(b, i)
 			if err != nil {

@@ -23,6 +23,7 @@ import (
 	"stoa/format/delta/internal/log"
 	"stoa/format/internal/lake"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -38,6 +39,7 @@ type versionReader struct {
 	o      format.OpenOptions
 	mode   string
 	fields []arrow.Field
+	found  []region.Finding
 }
 
 // openVersion reads the log of a table.
@@ -68,6 +70,7 @@ func openVersion(ctx context.Context, tg format.Target, o format.OpenOptions) (*
 	if op.state, err = op.load(ctx, version, o.Limits, o); err != nil {
 		return nil, err
 	}
+	op.found = op.findings(ctx)
 	return op, op.schema()
 }
 
@@ -133,7 +136,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 func (op *versionReader) reader() (*lake.Table, error) {
 	c := lake.Config{Catalogue: "the log", Sized: true, Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil),
 		Open: op.o, Meta: op.properties(), Match: lake.ByKey(log.PhysicalName),
-		Layout: format.Layout{Partitions: op.metadata.Partitions}}
+		Layout: format.Layout{Partitions: op.metadata.Partitions}, Findings: op.found}
 	if op.mode == "id" {
 		c.Match = lake.ByID(c.Match)
 	}
