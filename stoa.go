@@ -107,6 +107,14 @@ func (t *Table) Findings() []region.Finding {
 	return out
 }
 
+// Reached returns how far each part of a table with one source was read, if its format knows that.
+func (t *Table) Reached(ctx context.Context) (map[string]format.Reach, error) {
+	if r, ok := t.sources[0].reader.(format.Reacher); ok && len(t.sources) == 1 {
+		return r.Reached(ctx)
+	}
+	return nil, nil
+}
+
 // Layout returns the layout of a table with one source; that of others is not known.
 func (t *Table) Layout() (l format.Layout) {
 	if len(t.sources) == 1 {

@@ -42,6 +42,7 @@ type rescuedOne struct {
 	Why           []string `json:"why_not"`
 	Replayed      int64    `json:"replayed_operations"`
 	Tablets       []struct{ Tablet string }
+	ReadTo        []struct{ Part, Hybrid string } `json:"read_to"`
 	Back          struct {
 		Checksum, Verdict string
 	} `json:"read_back"`

@@ -110,6 +110,7 @@ type conversion struct {
 	target     int64         // of --file-size; 0: not given
 	total      *content.Sum  // of a table that was written as several files
 	files      []pieces.File // the files it was written as
+	reached    map[string]format.Reach
 	summary    summaryDoc
 	// announce is called before a table of a lake appears, which others may then change; may be nil
 	announce func(format.Summary) error
@@ -229,17 +230,15 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		return err
 	}
 	oo := c.opening
-	if !c.all {
+	if !c.all { // runAll has done this
 		if oo, err = c.SourceFlags.Options(ctx, a, paths); err != nil {
 			return err
 		}
-	}
-	oo.Recover = salvage
-	if !c.all { // runAll has checked the directory
 		if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // even if opening would fail
 			return err
 		}
 	}
+	oo.Recover = salvage
 	if err := c.findCatalogue(ctx); err != nil {
 		return err
 	}
@@ -258,6 +257,9 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
+	if err == nil && c.all {
+		c.reached, err = t.Reached(ctx)
+	}
 	if err == nil && salvage && mayLack(t.Findings()) && len(c.Losses) == 0 {
 		a.Note("stoa: what is left of the file does not show whether more rows are missing")
 	}

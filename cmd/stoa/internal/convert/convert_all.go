@@ -167,6 +167,13 @@ type tableOutcome struct {
 	err      error            // why it was not written, or not all of it could be read
 	dates    []survey.Column  // dates and times that were counted
 	again    bool             // an earlier run has written it
+	reached  map[string]format.Reach
+}
+
+// outcome is that of a table of which err is.
+func (c *conversion) outcome(err error) tableOutcome {
+	return tableOutcome{losses: c.Losses, findings: c.noticed, aside: c.aside, err: err, dates: c.dates(),
+		reached: c.reached}
 }
 
 // noteTable passes on the outcome of a table.
@@ -180,8 +187,9 @@ func (r *allRun) noteTable(t oneTable, o tableOutcome) {
 func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
 	r.a.Detail("%s: done before", t.source)
 	r.before++
-	out := tableOutcome{again: true, summary: summaryDoc{Source: t.source, Output: remote.Shown(d.place(r.dir)),
-		Rows: d.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}}
+	out := tableOutcome{again: true, reached: d.Reached, summary: summaryDoc{Source: t.source,
+		Output: remote.Shown(d.place(r.dir)),
+		Rows:   d.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}}
 	if n := d.Noted; n != nil {
 		out.summary.Altered, out.summary.Notes, out.summary.retyped = n.Altered, n.Notes, n.Retyped
 		out.summary.Seconds, out.dates = n.Seconds, n.Dates
@@ -347,7 +355,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 		}
 	}
 	one, err := r.convert(ctx, t, label)
-	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err, dates: one.dates()}
+	out := one.outcome(err)
 	if kept, end := r.kept(ctx, t, one, err); kept || end != nil {
 		return end
 	}
@@ -398,7 +406,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 func (r *allRun) entry(t oneTable, one *conversion, damaged bool) (d doneTable, err error) {
 	d = doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
 		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: damaged, Name: t.table,
-		ID: t.id, Parts: t.parts}
+		ID: t.id, Parts: t.parts, Reached: one.reached}
 	if s := one.summary; one.surveyed {
 		d.Noted = &noted{s.retyped, one.dates(), s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
 	}

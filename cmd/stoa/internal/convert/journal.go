@@ -61,6 +61,8 @@ type doneTable struct {
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 	Noted  *noted        `json:"noted,omitempty"`  // of migrate
 	Told   *reading.Told `json:"told,omitempty"`
+
+	Reached map[string]format.Reach `json:"reached,omitempty"` // how far its parts were read
 }
 
 // noted is what migrate reports of a table, besides its rows, as a later run does too.

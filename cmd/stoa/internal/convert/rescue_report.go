@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/internal/sorted"
 	"stoa/region"
 )
@@ -61,9 +64,16 @@ type rescuedTable struct {
 	From     *look.Moment         `json:"exact_from,omitempty"` // snapshots are exact from this moment on
 	Last     *look.Moment         `json:"last_operation,omitempty"`
 	Replayed int64                `json:"replayed_operations"` // row operations that only logs had
+	ReadTo   []readTo             `json:"read_to,omitempty"`   // the last operation of each tablet that was read
 	Tablets  []*look.CensusTablet `json:"tablets,omitempty"`
 	LostIn   []lostPart           `json:"lost_in,omitempty"`
 	Losses   []string             `json:"losses,omitempty"`
+}
+
+// readTo is how far a tablet was read.
+type readTo struct {
+	Part string `json:"part"`
+	look.Moment
 }
 
 // lostPart is how many rows a tablet or a file has lost.
@@ -123,23 +133,12 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 		d.Findings = append(d.Findings, reading.DocOfFinding(f))
 		if f.Severity >= region.Error {
 			d.miss("an error was found: " + f.Code)
-		} else if noLog(f) {
+		} else if rerun.NoLog(f) {
 			d.miss("rows that were not flushed may be lost: " + f.Code)
-		} else if undecided(f) {
+		} else if rerun.Undecided(f) {
 			d.miss("a log ends with operations that are not applied, and may have been committed: " + f.Code)
 		}
 	}
-}
-
-// noLog reports whether a finding says that a tablet has no log: what was not flushed may be lost, whether one log is
-// missing or all are. Other verbs only warn of the latter, because disks are copied without logs on purpose.
-func noLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" }
-
-// undecided reports whether a finding is about operations at the end of a log that nothing says were committed. They
-// are not applied, though a server might.
-func undecided(f region.Finding) bool {
-	return f.Severity > region.Note &&
-		(f.Code == "kudu.wal.torn" || f.Code == "kudu.wal.uncommitted" || f.Code == "kudu.wal.txn.open")
 }
 
 // table returns the table of a name and id, or nil if it is not known yet.
@@ -160,9 +159,9 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	d.addFindings(o.findings)
 	d.addFindings(o.aside)
 	for _, f := range o.findings {
-		if noLog(f) {
+		if rerun.NoLog(f) {
 			x.miss(f.Code + ": " + f.Message + "; --no-wal if that is expected")
-		} else if f.Severity >= region.Error || undecided(f) && t.holds(f.Part) {
+		} else if f.Severity >= region.Error || rerun.Undecided(f) && t.holds(f.Part) {
 			x.miss(f.Code + ": " + cli.InFlags(f.Message))
 		}
 	}
@@ -178,6 +177,10 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 		x.miss(display.Count(lost, "row") + " lost" + more)
 	}
 	x.losses(o.losses)
+	for _, part := range slices.Sorted(maps.Keys(o.reached)) {
+		at := o.reached[part]
+		x.ReadTo = append(x.ReadTo, readTo{part, look.Moment{Hybrid: strconv.FormatUint(at.Known, 10), Time: at.Time}})
+	}
 	if o.summary.Output == "" {
 		d.miss("tables of which there is no output")
 		return
@@ -190,7 +193,7 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	}
 	x.Rows, x.Lost, x.Exact = reading.Known(o.summary.Rows), &lost, exact
 	for _, f := range o.findings {
-		x.Exact = x.Exact && !noLog(f) && !(undecided(f) && t.holds(f.Part)) &&
+		x.Exact = x.Exact && !rerun.NoLog(f) && !(rerun.Undecided(f) && t.holds(f.Part)) &&
 			(f.Severity < region.Error || f.Lost >= 0)
 	}
 	if b := x.Readback; b.Verdict == verdictDiffers || b.Verdict == verdictMissing {

@@ -19,11 +19,11 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/arrowschema"
-	"stoa/region"
 	"stoa/store/remote"
 )
 
@@ -115,8 +115,8 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	d := *previous
 	same := t.stamped(d.Stamp)
 	later := isLake(r.c.to) && laterLake(d.place(r.dir))
-	if isLake(r.c.to) && back.Verdict != verdictMissing {
-		if back.Problem != "" {
+	if (isLake(r.c.to) || d.Taken) && back.Verdict != verdictMissing {
+		if back.Problem != "" && !d.Taken {
 			return true, r.damagedLake(t, d, back)
 		}
 		if back.half != nil {
@@ -139,9 +139,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		again = "an earlier run could not read all of it"
 	}
 	if again != "" && d.Taken {
-		err := errTaken(d, again)
-		r.noteTable(t, tableOutcome{err: err})
-		return true, r.failed(t.source, err)
+		return true, r.refused(t, d, back, errTaken(d, again))
 	}
 	if again != "" && back.Verdict != verdictMissing && isLake(r.c.to) {
 		if later && same && back.Rows != nil {
@@ -229,7 +227,7 @@ func (r *allRun) damagedLake(t oneTable, d doneTable, back outcome) error {
 
 // refused reports a table that is there, and not as the run that is resumed would have it.
 func (r *allRun) refused(t oneTable, d doneTable, back outcome, err error) error {
-	out := tableOutcome{again: true, err: err, summary: summaryDoc{Source: t.source,
+	out := tableOutcome{again: true, err: err, reached: d.Reached, summary: summaryDoc{Source: t.source,
 		Output: remote.Shown(d.place(r.dir)), Rows: d.Rows, Files: back.files, Bytes: back.bytes,
 		Readback: &back.readback}}
 	if back.Rows != nil {
@@ -343,7 +341,7 @@ func (r *allRun) hasRows(ctx context.Context, t oneTable, d *doneTable, back *ou
 		if err != nil {
 			return
 		}
-		if back.ReadChecksum == "" && !later { // its types allow no other comparison
+		if d.Taken || back.ReadChecksum == "" && !later { // its types allow no other comparison
 			was, err := arrowschema.Decode(d.Arrow)
 			has = err == nil && catchup.Reread(was, d.Checksum, sc, scan())
 		} else {
@@ -437,27 +435,18 @@ func (r *allRun) putBack(d doneTable) error {
 	return os.Rename(aside, place)
 }
 
-// less says in what the table that was written now, or not at all because of err, is less than that of an earlier run;
-// "" if it is not. Only rescue takes damage for granted: other verbs also write tables that were made smaller.
-func (c *conversion) less(d doneTable, err error) string {
-	if !c.salvage && err == nil {
-		return ""
-	}
-	var before []region.Loss
-	if d.Told != nil {
-		before = d.Told.Lost()
-	}
-	was, _ := region.LostRows(before)
-	now, _ := region.LostRows(c.Losses)
-	switch {
-	case err != nil && !errors.Is(err, cli.ErrDamage):
+// poorer says in what the table that was written now, or not because of err, is poorer than that of an earlier run; ""
+// if it is not. Only rescue takes damage for granted: elsewhere, fewer rows without damage were deleted.
+func (c *conversion) poorer(d doneTable, err error) string {
+	if err != nil && !errors.Is(err, cli.ErrDamage) {
 		return "nothing: " + cli.InFlags(cli.Line(err))
-	case c.rows < d.Rows:
-		return display.Count(c.rows, "row")
-	case now > was:
-		return fmt.Sprintf("%s, and %s lost", display.Count(c.rows, "row"), display.Count(now, "row"))
 	}
-	return ""
+	then := rerun.Read{Rows: d.Rows, Reached: d.Reached, Losses: d.Told.Lost()}
+	now := rerun.Read{Rows: c.rows, Reached: c.reached, Losses: c.Losses}
+	if d.Told != nil {
+		then.Findings, now.Findings = d.Told.Findings, c.noticed
+	}
+	return now.Poorer(&then, c.salvage || err != nil)
 }
 
 // kept reports whether what an earlier run wrote stays, which was set aside while its table was written again; err says
@@ -475,12 +464,21 @@ func (r *allRun) kept(ctx context.Context, t oneTable, one *conversion, err erro
 	if err != nil && !errors.Is(err, cli.ErrDamage) {
 		r.state.Failed = append(r.state.Failed, failedTable{Source: t.source, Failed: cli.InFlags(cli.Line(err))})
 	}
-	if less := one.less(*d, err); less != "" {
-		return true, r.keep(t, *d, less)
+	if less := one.poorer(*d, err); less != "" {
+		return true, errors.Join(one.dropped(d.place(r.dir), err), r.keep(t, *d, less))
 	}
 	_, aside := r.asideOf(*d)
 	r.state.forget(t)
 	return false, os.RemoveAll(aside)
+}
+
+// dropped removes what was begun and, if err says that it appeared, what was written beside the earlier run's place.
+func (c *conversion) dropped(place string, err error) error {
+	begun := os.RemoveAll(strings.TrimSuffix(c.out, c.ext) + catchup.Unfinished)
+	if c.out == place || err != nil && !errors.Is(err, cli.ErrDamage) {
+		return begun
+	}
+	return errors.Join(begun, os.RemoveAll(c.out))
 }
 
 // keep puts the output of an earlier run back if the one that was written now is less, and reports it.
@@ -497,7 +495,7 @@ func (r *allRun) tellEarlier(t oneTable, d doneTable, what string) error {
 	why := &earlierError{remote.Shown(d.place(r.dir)) + ": " + what}
 	var back outcome
 	r.unlocked(func() { back = readBack(r.a, context.Background(), r.dir, d) })
-	out := tableOutcome{again: true, err: why, summary: summaryDoc{Source: t.source, Rows: d.Rows,
+	out := tableOutcome{again: true, err: why, reached: d.Reached, summary: summaryDoc{Source: t.source, Rows: d.Rows,
 		Output: remote.Shown(d.place(r.dir)), Files: back.files, Bytes: back.bytes, Readback: &back.readback,
 		Pieces: d.Pieces}}
 	if d.Told != nil {

@@ -39,6 +39,9 @@ func Tell(files int, bytes int64, findings, aside []region.Finding, losses []reg
 
 // Lost returns the losses that were told.
 func (t *Told) Lost() (out []region.Loss) {
+	if t == nil {
+		return nil
+	}
 	for _, x := range t.Losses {
 		x.Loss.Err = &toldError{x.Err, x.Cause}
 		out = append(out, x.Loss)

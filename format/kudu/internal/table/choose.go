@@ -217,23 +217,20 @@ type LastChange struct {
 	none  bool  // there is certainly none since its rowsets were written, as its whole log is empty
 	rows  int64 // live rows after it, if all of the log was flushed; -1: unknown
 
-	committed, received, open int64 // indexes of the last such operations in the log
-	torn                      bool
-	undecided                 []region.Finding // that operations at its end are not known to be committed
+	committed, open int64            // indexes of the last such operations in the log
+	torn            int64            // index of the last one that may be in a batch that is not all there; 0: there is none
+	undecided       []region.Finding // that operations at its end are not known to be committed
 }
 
 // Undecided returns, for each of several replicas, the finding that its log ends with operations of which nothing says
-// that they were committed; nil if it has none, or if another replica has committed what came in their places. A torn
-// operation is on no disk of its server: if it was committed, a whole log of another has it.
+// that they were committed; nil if it has none, or if another replica has committed them, or what came in their places.
 func Undecided(last []LastChange) []*region.Finding {
-	out, committed, whole := make([]*region.Finding, len(last)), int64(0), int64(0)
+	out, committed := make([]*region.Finding, len(last)), int64(0)
 	for _, l := range last {
-		if committed = max(committed, l.committed); !l.torn {
-			whole = max(whole, l.committed)
-		}
+		committed = max(committed, l.committed)
 	}
 	for i, l := range last {
-		if len(l.undecided) > 0 && (l.open > committed || l.torn && l.received > whole) {
+		if len(l.undecided) > 0 && max(l.open, l.torn) > committed {
 			out[i] = &l.undecided[len(l.undecided)-1]
 		}
 	}
@@ -293,7 +290,10 @@ func (r Replica) LastChange(ctx context.Context, deep bool) (l LastChange, err e
 		l.rows = r.Rows()
 	}
 	l.Time = max(last, log.LastWrite)
-	l.committed, l.received, l.open, l.torn = log.Last.Index, log.Received.Index, log.Open.Index, log.Torn
+	l.committed, l.open = log.Last.Index, log.Open.Index
+	if x := log.Torn; x != nil && !x.Commit {
+		l.torn = cmp.Or(x.To, log.Received.Index+x.More)
+	}
 	for _, x := range log.Findings {
 		if x.Code == "kudu.wal.torn" || x.Code == "kudu.wal.uncommitted" {
 			l.undecided = append(l.undecided, x)

@@ -27,6 +27,7 @@ func (t *Table) replay(ctx context.Context, tb *Tablet) (newest uint64, err erro
 	if tb.logged, err = t.materialize(tb, log); err != nil {
 		return 0, err
 	}
+	tb.reached = reach(log, flushed)
 	newest = max(flushed, log.LastTime)
 	if !log.Missing && !log.Lost && log.LastTime > 0 { // segments that Kudu removed are older
 		tb.logged.last = newest

@@ -3,7 +3,9 @@ package table
 import (
 	"cmp"
 	"context"
+	"time"
 
+	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/wal"
 )
@@ -96,4 +98,40 @@ func (t *Table) TabletMoments(ctx context.Context, tb *Tablet) (TabletMoments, e
 		l.First, l.Exact = Latest, max(l.Exact, begins) // the earliest history was removed
 	}
 	return l, nil
+}
+
+// Reached implements format.Reacher, in hybrid times: a tablet was read up to the last committed operation of its log,
+// or the latest one of its deltas.
+func (t *Table) Reached(ctx context.Context) (map[string]format.Reach, error) {
+	out := map[string]format.Reach{}
+	for _, tb := range t.Tablets {
+		if !tb.HasData() {
+			continue
+		}
+		if err := t.Load(ctx, tb); err != nil {
+			if !Damaged(err) {
+				return nil, err
+			}
+			continue
+		}
+		x := tb.reached
+		if x.Known == 0 { // there is no log, or it is not read
+			flushed, err := t.Flushed(ctx, tb, tb.RowSets)
+			if err != nil {
+				return nil, err
+			}
+			x.Changed, x.Known = flushed, flushed
+		}
+		x.Changed, x.Known = min(x.Changed, t.Opts.At), min(x.Known, t.Opts.At)
+		if x.Known > 0 {
+			x.Time = Calendar(x.Known).Format(time.RFC3339Nano)
+		}
+		out[tb.ID] = x
+	}
+	return out, nil
+}
+
+// reach is how far a tablet is read whose log this is.
+func reach(log *wal.Logged, flushed uint64) format.Reach {
+	return format.Reach{Changed: max(flushed, log.LastWrite), Known: max(flushed, log.LastTime)}
 }

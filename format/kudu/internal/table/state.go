@@ -49,7 +49,8 @@ type Tablet struct {
 	mu       sync.Mutex // guards the rest, until Loaded
 	Loaded   bool
 	Sets     []*RowSet
-	logged   *logRows // rows that only the log has; nil: none
+	logged   *logRows     // rows that only the log has; nil: none
+	reached  format.Reach // see Reached; zero: not known from the log
 	filler   filler
 	Findings []region.Finding
 }

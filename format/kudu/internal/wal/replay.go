@@ -49,7 +49,7 @@ type Logged struct {
 	// the last of them, OpenFrom the hybrid time of the first; zero: there are none.
 	Open     meta.OpID
 	OpenFrom uint64
-	Torn     bool      // the log ends within a batch
+	Torn     *Torn     // the batch within which the log ends; nil: it does not
 	Received meta.OpID // the last operation, committed or not
 
 	Missing bool // there is no log
@@ -260,7 +260,13 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 		case pbc.IsTorn(err) && last:
 			f := codes.Finding("kudu.wal.torn", err, "")
 			x.note(f.Code, f.At, f.Path, "the log ends within a batch, whose operations are not applied: "+f.Message)
-			x.Out.Torn, whole = true, false
+			if whole = false; x.Out.Torn == nil {
+				torn, err := r.torn(ctx, f.At.Off)
+				if err != nil {
+					return err
+				}
+				x.Out.Torn = &torn
+			}
 		case errors.Is(err, fault.Corrupt):
 			x.Fault("kudu.wal.damaged", err)
 			x.damaged, whole = true, false

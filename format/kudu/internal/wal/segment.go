@@ -368,7 +368,7 @@ func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	lost := *e
 	lost.At = r.span(off, found-off)
 	if found == r.end && r.Foot == nil {
-		if z, err := r.zero(ctx, off); err != nil || z {
+		if end, err := r.used(ctx, off); err != nil || end == off {
 			return Batch{}, cmp.Or(err, io.EOF)
 		}
 		lost.Cause = pbc.ErrTorn
@@ -376,19 +376,19 @@ func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	return Batch{}, &lost
 }
 
-// zero reports whether all bytes from off to the end of the batches are zero.
-func (r *Reader) zero(ctx context.Context, off int64) (bool, error) {
-	for off < r.end {
+// used returns where the last byte ends that is not zero, from off to the end of the batches; off if there is none.
+func (r *Reader) used(ctx context.Context, off int64) (end int64, err error) {
+	for end = off; off < r.end; {
 		b, err := r.bytes(ctx, off, min(Window, r.end-off))
 		if err != nil {
-			return false, err
+			return 0, err
 		}
-		if len(bytes.TrimLeft(b, "\x00")) > 0 {
-			return false, nil
+		if n := len(bytes.TrimRight(b, "\x00")); n > 0 {
+			end = off + int64(n)
 		}
 		off += int64(len(b))
 	}
-	return true, nil
+	return end, nil
 }
 
 // batch reads the batch at off.

@@ -1,0 +1,86 @@
+// Package rerun compares what a resumed run reads of a table with what an earlier run has read of it.
+package rerun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"stoa/cmd/stoa/internal/display"
+	"stoa/format"
+	"stoa/region"
+)
+
+// Read is what was read of a table.
+type Read struct {
+	Rows     int64
+	Reached  map[string]format.Reach // how far, by part
+	Findings []region.Finding
+	Losses   []region.Loss
+}
+
+// Poorer says in what the table is poorer now than it was then; "" if it is not. It is if a part of it is not read up
+// to the last change that was read then, or has lost rows now and had not, whatever the number of rows. Fewer rows are
+// less only if fewer says so: rows that were deleted are not lost.
+func (now *Read) Poorer(then *Read, fewer bool) string {
+	if why := older(then.Reached, now.Reached); why != "" {
+		return why
+	}
+	rows := display.Count(now.Rows, "row")
+	hurt := then.damaged()
+	for part := range now.damaged() {
+		if !hurt[part] {
+			return fmt.Sprintf("%s, with damage that was not there (%s)", rows, part)
+		}
+	}
+	was, _ := region.LostRows(then.Losses)
+	lost, _ := region.LostRows(now.Losses)
+	switch {
+	case !fewer:
+	case now.Rows < then.Rows:
+		return rows
+	case lost > was:
+		return fmt.Sprintf("%s, and %s lost", rows, display.Count(lost, "row"))
+	}
+	return ""
+}
+
+// older says which part of a table is read now as it was before the last change that was read then; "" if none is.
+func older(then, now map[string]format.Reach) string {
+	for _, part := range slices.Sorted(maps.Keys(then)) {
+		was, is := then[part], now[part]
+		switch {
+		case is.Known >= was.Changed:
+		case is.Time == "":
+			return "none of " + part
+		default:
+			return part + " as of " + is.Time + ", not " + was.Time
+		}
+	}
+	return ""
+}
+
+// damaged returns the parts in which rows were lost, or may be.
+func (r *Read) damaged() map[string]bool {
+	out := map[string]bool{}
+	for _, f := range r.Findings {
+		if f.Severity >= region.Error && f.Lost != 0 {
+			out[f.Part] = true
+		}
+	}
+	for _, l := range r.Losses {
+		out[l.Part] = true
+	}
+	return out
+}
+
+// NoLog reports whether a finding says that a tablet has no log: what was not flushed may be lost, whether one log is
+// missing or all are. Other verbs only warn of the latter, because disks are copied without logs on purpose.
+func NoLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" }
+
+// Undecided reports whether a finding is about operations at the end of a log that nothing says were committed. They
+// are not applied, though a server might.
+func Undecided(f region.Finding) bool {
+	return f.Severity > region.Note &&
+		(f.Code == "kudu.wal.torn" || f.Code == "kudu.wal.uncommitted" || f.Code == "kudu.wal.txn.open")
+}

@@ -1,0 +1,17 @@
+package format
+
+import "context"
+
+// Reach is how far a part of a table was read. The moments are those of the table's system, and grow.
+type Reach struct {
+	Changed uint64 `json:"changed"`        // the last change that was read
+	Known   uint64 `json:"known"`          // up to here every change was read
+	Time    string `json:"time,omitempty"` // Known in RFC 3339
+}
+
+// Reacher is an optional interface of a Reader that knows how far the parts of its table were read: a later read of
+// the same table that does not reach the last change of an earlier one has older rows.
+type Reacher interface {
+	// Reached returns it by Part.Ref. Parts of which it is not known are left out.
+	Reached(ctx context.Context) (map[string]Reach, error)
+}
