@@ -107,14 +107,6 @@ func (t *Table) Findings() []region.Finding {
 	return out
 }
 
-// Reached returns how far each part of a table with one source was read, if its format knows that.
-func (t *Table) Reached(ctx context.Context) (map[string]format.Reach, error) {
-	if r, ok := t.sources[0].reader.(format.Reacher); ok && len(t.sources) == 1 {
-		return r.Reached(ctx)
-	}
-	return nil, nil
-}
-
 // Layout returns the layout of a table with one source; that of others is not known.
 func (t *Table) Layout() (l format.Layout) {
 	if len(t.sources) == 1 {
@@ -124,11 +116,10 @@ func (t *Table) Layout() (l format.Layout) {
 }
 
 // Sources returns the table's files (or places) in the order of their rows, each with its format.
-func (t *Table) Sources() []SourceInfo {
-	var out []SourceInfo
+func (t *Table) Sources() (out []SourceInfo) {
 	for _, s := range t.sources {
 		out = append(out, SourceInfo{Name: s.name, Format: s.format.Name, Meta: address.Facts(s.reader.Meta()),
-			Columns: s.reader.Columns(), Layout: format.LayoutOf(s.reader)})
+			Columns: s.reader.Columns(), Layout: format.LayoutOf(s.reader), Reached: format.ReachOf(s.reader)})
 	}
 	return out
 }
@@ -139,7 +130,8 @@ type SourceInfo struct {
 	Format  string
 	Meta    []format.KeyValue
 	Columns []format.Column
-	Layout  format.Layout // zero if there is none, or if it is not known
+	Layout  format.Layout  // zero if there is none, or if it is not known
+	Reached format.Reached // how far it was read; nil if its format does not know that
 }
 
 // ScanSchema returns the schema of the batches that Scan(spec) yields. A column is nullable if it is nullable in any of

@@ -9,9 +9,19 @@ type Reach struct {
 	Time    string `json:"time,omitempty"` // Known in RFC 3339
 }
 
+// Reached returns how far the parts of a table were read, by Part.Ref. Those of which it is not known are left out.
+type Reached func(ctx context.Context) (map[string]Reach, error)
+
 // Reacher is an optional interface of a Reader that knows how far the parts of its table were read: a later read of
 // the same table that does not reach the last change of an earlier one has older rows.
 type Reacher interface {
-	// Reached returns it by Part.Ref. Parts of which it is not known are left out.
 	Reached(ctx context.Context) (map[string]Reach, error)
+}
+
+// ReachOf returns Reached of a reader; nil if it does not know.
+func ReachOf(r Reader) Reached {
+	if k, ok := r.(Reacher); ok {
+		return k.Reached
+	}
+	return nil
 }

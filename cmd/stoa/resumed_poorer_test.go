@@ -129,8 +129,8 @@ func countOf(t *testing.T, pattern string) (n int64) {
 // and deletes. The number is that at which the commit ends.
 const walDeletes, walBeforeDeletes, walUpdates, walBeforeUpdates = 103732, 102436, 133905, 127947
 
-// TestResumedRescueKeepsNewerValues: a tablet that is made of its log alone is not replaced by what a shorter log makes,
-// though that has as many rows (without the last updates) or more (without the last deletes).
+// TestResumedRescueKeepsNewerValues: a tablet that is made of its log alone is not replaced by what a shorter log
+// makes, though that has as many rows (without the last updates) or more (without the last deletes).
 func TestResumedRescueKeepsNewerValues(t *testing.T) {
 	cluster, _ := fewTables(t, "d_wal")
 	log := logOfWAL(t, cluster)
@@ -152,7 +152,8 @@ func TestResumedRescueKeepsNewerValues(t *testing.T) {
 			before := filesBelow(t, out)
 			write(sizes[1])
 			second, status := rescueInto(t, []string{in}, out, append(flags, "--resume")...)
-			if status != 3 || len(first.Tables) != 1 || !slices.Equal(first.Tables[0].ReadTo, second.Tables[0].ReadTo) ||
+			if status != 3 || len(first.Tables) != 1 ||
+				!slices.Equal(first.Tables[0].ReadTo, second.Tables[0].ReadTo) ||
 				!strings.Contains(strings.Join(second.Tables[0].Why, " "), "is kept") {
 				t.Errorf("%v: status %d: %+v", sizes, status, second.Tables)
 			}
@@ -168,8 +169,8 @@ func TestResumedRescueKeepsNewerValues(t *testing.T) {
 	}
 }
 
-// TestResumedRescueOfDirectories: a table of a lake, of a server's directories, or of a backup counts as a file does: if
-// the sources change, it is kept, reported with its rows and where it is, and nothing is beside it. When the sources
+// TestResumedRescueOfDirectories: a table of a lake, of a server's directories, or of a backup counts as a file does:
+// if the sources change, it is kept, reported with its rows and where it is, and nothing is beside it. When the sources
 // are as they were, all is whole.
 func TestResumedRescueOfDirectories(t *testing.T) {
 	cluster, rows := fewTables(t, "d_wal", "d_raw")
@@ -218,8 +219,8 @@ func TestResumedRescueOfDirectories(t *testing.T) {
 	}
 }
 
-// TestRescueOfTornLogsBesideACopy: where one log of a tablet ends within an operation, the table is whole if the copy of
-// another server has that, committed, and not if the copy ends before it; whichever of the two is read.
+// TestRescueOfTornLogsBesideACopy: where one log of a tablet ends within an operation, the table is whole if the copy
+// of another server has that, committed, and not if the copy ends before it; whichever of the two is read.
 func TestRescueOfTornLogsBesideACopy(t *testing.T) {
 	cluster, rows := fewTables(t, "d_wal")
 	name := logOfWAL(t, cluster)

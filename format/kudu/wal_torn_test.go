@@ -61,8 +61,8 @@ func TestTornBatches(t *testing.T) {
 						t.Fatalf("%s: %d bytes of %s: not torn", id, n, b.At)
 					}
 					switch {
-					case x.Commit && last != before, x.To > 0 && (last == before || x.To < last), x.To == 0 && !x.Commit &&
-						x.More < last-before:
+					case x.Commit && last != before, x.To > 0 && (last == before || x.To < last),
+						x.To == 0 && !x.Commit && x.More < last-before:
 						t.Errorf("%s: %d bytes of %s, which ends with operation %d after %d: %+v", id, n, b.At, last,
 							before, *x)
 					}

@@ -257,8 +257,8 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
-	if err == nil && c.all {
-		c.reached, err = t.Reached(ctx)
+	if reached := t.Sources()[0].Reached; err == nil && c.all && reached != nil {
+		c.reached, err = reached(ctx)
 	}
 	if err == nil && salvage && mayLack(t.Findings()) && len(c.Losses) == 0 {
 		a.Note("stoa: what is left of the file does not show whether more rows are missing")

@@ -218,7 +218,7 @@ type LastChange struct {
 	rows  int64 // live rows after it, if all of the log was flushed; -1: unknown
 
 	committed, open int64            // indexes of the last such operations in the log
-	torn            int64            // index of the last one that may be in a batch that is not all there; 0: there is none
+	torn            int64            // index of the last one that may have been in a torn batch; 0: there is none
 	undecided       []region.Finding // that operations at its end are not known to be committed
 }
 
