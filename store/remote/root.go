@@ -524,7 +524,7 @@ const (
 const Unfinished = "_stoa-unfinished.json"
 
 var errUnfinished = &Error{Reason: "it is being written, or its writing was interrupted: " + Unfinished +
-	" marks it so, and stoa clean removes what an interrupted run left"}
+	" marks it so, and stoa clean removes what an interrupted run left, with --older-than 1s also if that was today"}
 
 // unfinished reports whether a directory is known to have such a mark.
 func (r *root) unfinished(dir string) bool {

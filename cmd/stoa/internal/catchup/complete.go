@@ -44,6 +44,20 @@ func (o Options) open(ctx context.Context, tree store.Tree) (*stoa.Table, error)
 		Tree: tree})
 }
 
+// sum reads the table, and returns its schema and the sum of its rows.
+func (o Options) sum(ctx context.Context) (*arrow.Schema, string, error) {
+	t, err := o.open(ctx, o.Home.tree)
+	if err != nil {
+		return nil, "", err
+	}
+	sc := t.Schema()
+	if err := t.Close(); err != nil {
+		return nil, "", err
+	}
+	sum, err := (&pairs{plan: content.Same(sc)}).read(ctx, o, o.Home.tree)
+	return sc, sum.String(), err
+}
+
 // Same reports whether a table has the rows of its source already. Columns are known by their names, in any order.
 func Same(ctx context.Context, o Options) (bool, error) {
 	t, err := o.open(ctx, o.Home.tree)
@@ -71,12 +85,17 @@ func Same(ctx context.Context, o Options) (bool, error) {
 
 // Complete gives a table that has only the catalogue of Iceberg, as the run wrote it that was then killed, that of
 // Delta over the same files. o.Schema is that of the rows that the run wrote, and want their sum, by which the new
-// catalogue is checked before it appears.
+// catalogue is checked before it appears; without them it is checked by what is read through that of Iceberg.
 func Complete(ctx context.Context, o Options, want string) error {
 	h := o.Home
 	name, log, err := icebergdelta.Complete(ctx, h.tree, filepath.ToSlash(h.dir))
 	if err != nil {
 		return err
+	}
+	if want == "" {
+		if o.Schema, want, err = o.sum(ctx); err != nil {
+			return err
+		}
 	}
 	o.Delta = true
 	tree := h.with(name, log)

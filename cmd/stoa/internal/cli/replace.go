@@ -124,7 +124,7 @@ func objectExists(ctx context.Context, address string) (bool, error) {
 	switch {
 	case err == nil:
 		return !info.Dir, nil
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), remote.IsUnfinished(err): // a directory: writing to it is refused
 		return false, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()

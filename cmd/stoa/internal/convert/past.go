@@ -238,6 +238,53 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 	return nil
 }
 
+// appeared finishes a table at an address that is to be resumed, and whose run was killed when it could be read
+// already: the mark of an unfinished directory is left, or the catalogue of Delta is missing. It reports whether there
+// is one.
+func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (bool, error) {
+	if !c.goOn || !remote.Is(c.out) {
+		return false, nil
+	}
+	p := &past{c: c, a: a, paths: paths, dir: strings.TrimRight(c.out, "/")}
+	marked, err := a.Remote().Unmark(ctx, p.dir)
+	if err != nil {
+		return false, err
+	}
+	home, err := p.home(ctx, p.dir)
+	if err != nil {
+		return false, err
+	}
+	kinds, err := home.Kinds(ctx)
+	half := c.to == "iceberg,delta" && len(kinds) == 1 && kinds[0] == "iceberg"
+	if err != nil || !half && !(marked && len(kinds) > 0) {
+		return false, nil // writing it will tell
+	}
+	if p.oo, err = c.SourceFlags.Options(ctx, a, paths); err != nil {
+		return false, err
+	}
+	t, spec, err := p.open(ctx, "")
+	if err != nil {
+		return false, err
+	}
+	defer t.Close()
+	o := catchup.Options{Home: home, Formats: a.Formats, Delta: kinds[0] == "delta",
+		Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) }}
+	if o.Schema, err = t.ScanSchema(spec); err != nil {
+		return false, err
+	}
+	same, err := catchup.Same(ctx, o)
+	if err == nil && !same {
+		err = &cli.UseError{Message: p.shown() + " is there, and does not have the rows of the source; stoa convert " +
+			"--catch-up brings it up to date"}
+	} else if err == nil && half {
+		err = catchup.Complete(ctx, o, "")
+	}
+	if err == nil {
+		a.Note("%s: an earlier run has written it, with the rows of the source", p.shown())
+	}
+	return true, err
+}
+
 // home returns the directory with a name: a path, or an address.
 func (p *past) home(ctx context.Context, name string) (catchup.Home, error) {
 	return catchup.At(ctx, p.a.Remote(), name, p.a.SingleWriter)

@@ -2,13 +2,11 @@ package convert
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
@@ -85,7 +83,7 @@ func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.O
 			continue
 		}
 		name := filepath.Base(l.source)
-		name = free(fileName(strings.TrimSuffix(name, filepath.Ext(name))), taken)
+		name = free(pieces.FileName(strings.TrimSuffix(name, filepath.Ext(name))), taken)
 		opening := o
 		opening.From = l.format
 		t := oneTable{source: l.source, output: name + ext, opening: opening, unopened: true}
@@ -167,7 +165,7 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 					source, name = e.Place+"#"+id, name+"-"+id
 				}
 			}
-			wanted := fileName(name)
+			wanted := pieces.FileName(name)
 			if name = free(wanted, taken); name == wanted {
 				wanted = ""
 			}
@@ -198,39 +196,4 @@ func idOf(e format.Entry) string {
 		}
 	}
 	return ""
-}
-
-// maxFileName is the length, in bytes, of the file names of tables: file systems allow 255, and an extension, a number,
-// or the prefix of a temporary file are added to them.
-const maxFileName = 180
-
-// fileName turns a table's name into a file name. Of a long name the beginning is kept, and a checksum tells it from
-// others with the same beginning.
-func fileName(name string) string {
-	whole := escaped(name)
-	if len(whole) <= maxFileName {
-		return whole
-	}
-	sum := sha256.Sum256([]byte(name))
-	for end := range name {
-		part := escaped(name[:end])
-		if len(part) > maxFileName-9-utf8.UTFMax {
-			return fmt.Sprintf("%s-%x", part, sum[:4])
-		}
-	}
-	return fmt.Sprintf("%x", sum[:])
-}
-
-// escaped returns a name with characters that a file name cannot contain written as %XX.
-func escaped(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c < ' ' || c == 0x7f || strings.IndexByte(`/\%`, c) >= 0, i == 0 && (c == '.' || c == '_'):
-			fmt.Fprintf(&b, "%%%02X", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }
