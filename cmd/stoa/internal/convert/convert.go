@@ -193,10 +193,7 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 			if c.fileSize != "" {
 				return cli.WrongUse("--file-size goes with --all")
 			}
-			if done, err := c.appeared(cmd.Context(), a, args); done || err != nil {
-				return err
-			}
-			return c.run(cmd.Context(), a, args, false)
+			return c.goesOn(cmd.Context(), a, args)
 		},
 	}
 	all.register(cmd)

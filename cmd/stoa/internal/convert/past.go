@@ -238,6 +238,14 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 	return nil
 }
 
+// goesOn converts one table, which an earlier run may have begun.
+func (c *conversion) goesOn(ctx context.Context, a *cli.App, paths []string) error {
+	if done, err := c.appeared(ctx, a, paths); done || err != nil {
+		return err
+	}
+	return c.run(ctx, a, paths, false)
+}
+
 // appeared finishes a table at an address that is to be resumed, and whose run was killed when it could be read
 // already: the mark of an unfinished directory is left, or the catalogue of Delta is missing. It reports whether there
 // is one.
