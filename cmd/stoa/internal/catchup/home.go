@@ -66,6 +66,23 @@ func (h Home) Kinds(ctx context.Context) (kinds []string, err error) {
 	return kinds, nil
 }
 
+// Later reports whether a catalogue of the table has other versions than the first. It may have removed that one.
+func (h Home) Later(ctx context.Context) bool {
+	for _, k := range []struct{ dir, suffix, first string }{{"metadata", ".metadata.json", "v1.metadata.json"},
+		{"_delta_log", ".json", "00000000000000000000.json"}} {
+		n, first := 0, false
+		for info, err := range h.tree.List(ctx, h.name(k.dir)) {
+			if base := path.Base(info.Name); err == nil && strings.HasSuffix(base, k.suffix) {
+				n, first = n+1, first || base == k.first
+			}
+		}
+		if n > 1 || n == 1 && !first {
+			return true
+		}
+	}
+	return false
+}
+
 // check returns an error if the store lets two writers overwrite each other.
 func (h Home) check(ctx context.Context) error {
 	if h.place == nil || h.single {
@@ -134,6 +151,9 @@ func (h Home) create(ctx context.Context, rel string, b []byte) error {
 }
 
 func createLocal(to string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
 	tmp, remove, err := store.Local{}.TempDir(to)
 	if err != nil {
 		return err

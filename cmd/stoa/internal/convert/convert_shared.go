@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -206,18 +205,6 @@ func errLake(t oneTable, at, why string, later bool, columns error) error {
 	}
 	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s; stoa convert --catch-up %[1]s -o %[3]s brings it up "+
 		"to date", t.source, why, at, what)}
-}
-
-// laterLake reports whether a table of Iceberg or Delta has later versions than an earlier run wrote. A catalogue may
-// have removed the first one.
-func laterLake(dir string) bool {
-	iceberg, delta := cli.Versions(dir)
-	gone := func(n int, first string) bool {
-		_, err := os.Stat(filepath.Join(dir, first))
-		return n > 0 && errors.Is(err, fs.ErrNotExist)
-	}
-	return max(iceberg, delta) > 1 || gone(iceberg, "metadata/v1.metadata.json") ||
-		gone(delta, "_delta_log/00000000000000000000.json")
 }
 
 // session returns a context in which the place of all tables is opened once.

@@ -62,6 +62,8 @@ type doneTable struct {
 	Noted  *noted        `json:"noted,omitempty"`  // of migrate
 	Told   *reading.Told `json:"told,omitempty"`
 
+	from string // the catalogue by which a lake is read; "": any
+
 	Reached map[string]format.Reach `json:"reached,omitempty"` // how far its parts were read
 }
 

@@ -172,7 +172,7 @@ func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum conte
 	if err != nil {
 		return sum, false, err
 	}
-	if len(d.Partitions) > 0 {
+	if o.From = d.from; len(d.Partitions) > 0 {
 		o.From = pieces.HiveFormat
 	}
 	t, err := stoa.Open(ctx, name, o)

@@ -74,7 +74,7 @@ func (r *allRun) kinds(ctx context.Context, output string) ([]string, error) {
 // earlier returns what an earlier run has recorded of a table, as it is now: nil if there is nothing. A table that was
 // only announced counts if it is there.
 func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back outcome, announced bool, err error) {
-	read := func(d doneTable) { r.unlocked(func() { back = readBack(r.a, ctx, r.dir, d) }) }
+	read := func(d doneTable) { r.unlocked(func() { back = r.readEach(ctx, t, d) }) }
 	done := r.state.find(t)
 	if next := r.state.next(t); next != nil {
 		d := *next
@@ -84,9 +84,6 @@ func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back ou
 		}
 		if len(kinds) > 0 { // else it did not appear
 			read(d)
-			if n := strings.Count(r.c.to, ",") + 1; len(kinds) < n {
-				r.unlocked(func() { back.half = r.complete(ctx, t, d, kinds, back) })
-			}
 			if done == nil || back.Verdict != verdictDiffers && back.half == nil { // else it is what was there before
 				return &d, back, true, nil
 			}
@@ -114,7 +111,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	}
 	d := *previous
 	same := t.stamped(d.Stamp)
-	later := isLake(r.c.to) && laterLake(d.place(r.dir))
+	later := isLake(r.c.to) && r.later(ctx, d)
 	if (isLake(r.c.to) || d.Taken) && back.Verdict != verdictMissing {
 		if back.Problem != "" && !d.Taken {
 			return true, r.damagedLake(t, d, back)
@@ -264,6 +261,34 @@ func (r *allRun) appeared(ctx context.Context, d doneTable) ([]string, error) {
 	return r.kinds(ctx, d.Output)
 }
 
+// readEach reads the output of a table back, by each of its catalogues, and writes that of Delta if it is missing.
+func (r *allRun) readEach(ctx context.Context, t oneTable, d doneTable) outcome {
+	back := readBack(r.a, ctx, r.dir, d)
+	if !isLake(r.c.to) || !strings.Contains(r.c.to, ",") || back.Verdict == verdictMissing {
+		return back
+	}
+	kinds, err := r.kinds(ctx, d.Output)
+	switch {
+	case len(kinds) == 1 && err == nil:
+		back.half = r.complete(ctx, t, d, kinds, back)
+	case back.Verdict != verdictDiffers && err == nil:
+		d.from = "delta" // the other is read first
+		if other := readBack(r.a, ctx, r.dir, d); other.Verdict != back.Verdict {
+			return other
+		}
+	}
+	return back
+}
+
+// later reports whether a table has later versions than an earlier run wrote.
+func (r *allRun) later(ctx context.Context, d doneTable) (later bool) {
+	r.unlocked(func() {
+		o, err := r.lake(ctx, d)
+		later = err == nil && o.Home.Later(ctx)
+	})
+	return later
+}
+
 // complete gives a table the catalogue of Delta if the run that wrote it was killed after that of Iceberg. It returns
 // why it does not.
 func (r *allRun) complete(ctx context.Context, t oneTable, d doneTable, kinds []string, back outcome) error {
@@ -274,8 +299,7 @@ func (r *allRun) complete(ctx context.Context, t oneTable, d doneTable, kinds []
 	var err error = fault.Invalidf("it has no catalogue of Iceberg")
 	if kinds[0] == "iceberg" && (back.Verdict == verdictEqual || back.Verdict == verdictRows) {
 		if err = r.addCatalogue(ctx, d); err == nil {
-			r.a.Note("%s: %s had the catalogue of Iceberg alone, as a run was killed between the two: that of Delta "+
-				"is written over the same files", t.source, at)
+			r.a.Note("%s: %s had the catalogue of Iceberg alone: that of Delta is written over the same files", t.source, at)
 			return nil
 		}
 	} else if kinds[0] == "iceberg" {
