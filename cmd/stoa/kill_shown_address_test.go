@@ -33,7 +33,7 @@ func TestShownTablesStay(t *testing.T) {
 		s3, _ := emptyBucket(t)
 		all := (&killer{S3: s3}).run(t, 0, false, s.args...)
 		for at := int64(1); at <= all; at++ {
-			if testing.Short() && at%5 != 0 || at < all-10 && at%4 != 0 { // the catalogues appear in the end
+			if testing.Short() && at%5 != 0 || !testing.Short() && at < all-10 && at%4 != 0 { // the catalogues appear in the end
 				continue
 			}
 			for k := range 4 {
@@ -41,8 +41,8 @@ func TestShownTablesStay(t *testing.T) {
 			}
 		}
 		t.Log(to, s.seen)
-		if s.seen["refused"] == 0 || !testing.Short() && s.seen["taken as done"] == 0 ||
-			!testing.Short() && to == "iceberg,delta" && (s.seen["completed"] == 0 || s.seen["told"] == 0) {
+		if len(s.seen) == 0 || !testing.Short() && (s.seen["refused"] == 0 || s.seen["taken as done"] == 0 ||
+			to == "iceberg,delta" && (s.seen["completed"] == 0 || s.seen["told"] == 0)) {
 			t.Errorf("%s: this proves nothing: %v", to, s.seen)
 		}
 	}
