@@ -33,8 +33,8 @@ func TestShownTablesStay(t *testing.T) {
 		s3, _ := emptyBucket(t)
 		all := (&killer{S3: s3}).run(t, 0, false, s.args...)
 		for at := int64(1); at <= all; at++ {
-			if testing.Short() && at%5 != 0 || !testing.Short() && at < all-10 && at%4 != 0 { // the catalogues appear in the end
-				continue
+			if testing.Short() && at%5 != 0 || !testing.Short() && at < all-10 && at%4 != 0 {
+				continue // the catalogues appear in the end
 			}
 			for k := range 4 {
 				s.killed(t, at, k%2 > 0, k/2 > 0)

@@ -299,8 +299,8 @@ func (r *allRun) complete(ctx context.Context, t oneTable, d doneTable, kinds []
 	var err error = fault.Invalidf("it has no catalogue of Iceberg")
 	if kinds[0] == "iceberg" && (back.Verdict == verdictEqual || back.Verdict == verdictRows) {
 		if err = r.addCatalogue(ctx, d); err == nil {
-			r.a.Note("%s: %s had the catalogue of Iceberg alone: that of Delta is written over the same files", t.source,
-				at)
+			r.a.Note("%s: %s had the catalogue of Iceberg alone: that of Delta is written over the same files",
+				t.source, at)
 			return nil
 		}
 	} else if kinds[0] == "iceberg" {
