@@ -23,14 +23,17 @@ import (
 
 // rescued is the part of OUT/report.json that tests check.
 type rescued struct {
-	Whole   bool
-	Tables  []rescuedOne
-	Unnamed []struct{ State, Tablet string }
-	Sources []struct {
+	Whole    bool
+	Tables   []rescuedOne
+	Unnamed  []struct{ State, Tablet string }
+	Findings []rescuedFinding
+	Sources  []struct {
 		File, Checksum string
 		Bytes          int64
 	}
 }
+
+type rescuedFinding struct{ Code, Severity string }
 
 // rescuedOne is a table of the report.
 type rescuedOne struct {

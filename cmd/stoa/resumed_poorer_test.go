@@ -109,6 +109,38 @@ func TestResumedRunsKeepNewerTables(t *testing.T) {
 	}
 }
 
+// TestResumedRunsKeepNewerObjects: the same at an address, where an object cannot be put aside.
+func TestResumedRunsKeepNewerObjects(t *testing.T) {
+	cluster, rows := fewTables(t, "d_wal", "d_raw")
+	log := logOfWAL(t, cluster)
+	for _, verb := range [][]string{{"convert", "--all"}, {"recover", "--all"}} {
+		s3, dir := emptyBucket(t)
+		asS3(t, s3)
+		in := t.TempDir()
+		writeFiles(t, in, cluster)
+		args := append(slices.Clone(verb), in, "-o", "s3://bucket/out/")
+		if status, text := printedBy(args...); status != 0 {
+			t.Fatalf("%v: status %d: %s", verb, status, text)
+		}
+		before := filesBelow(t, dir)
+		writeFiles(t, in, map[string][]byte{log: cluster[log][:walCommit]})
+		status, text := printedBy(append(args, "--resume")...)
+		if status != 3 || !strings.Contains(text, "is kept (1,669 rows)") {
+			t.Errorf("%v: status %d: %s", verb, status, text)
+		}
+		if after := filesBelow(t, dir); !maps.EqualFunc(before, after, bytes.Equal) {
+			t.Errorf("%v: the objects are others: %d and %d", verb, len(before), len(after))
+		}
+		writeFiles(t, in, cluster)
+		if status, text := printedBy(append(args, "--resume")...); status != 0 {
+			t.Errorf("%v, the log is back: status %d: %s", verb, status, text)
+		}
+		if n := countOf(t, filepath.Join(dir, "out", "d_wal*")); n != rows["d_wal"] {
+			t.Errorf("%v: %d rows", verb, n)
+		}
+	}
+}
+
 func countOf(t *testing.T, pattern string) (n int64) {
 	t.Helper()
 	all, _ := filepath.Glob(pattern)
@@ -251,6 +283,48 @@ func TestRescueOfTornLogsBesideACopy(t *testing.T) {
 					t.Errorf("%d of %d bytes beside %d: %d rows", torn, whole, copied, *r.Tables[0].Rows)
 				}
 			}
+		}
+	}
+}
+
+// TestRescueBeforeUndecidedOperations: what nothing says was committed costs nothing at a moment before it.
+func TestRescueBeforeUndecidedOperations(t *testing.T) {
+	cluster, rows := fewTables(t, "d_wal")
+	name := logOfWAL(t, cluster)
+	const last = "7353330694892847105" // right after the last operation before it, as the generator wrote it
+	for _, size := range []int{walOperation, walOperation + 4000, walCommit, walCommit + 40} {
+		files := maps.Clone(cluster)
+		files[name] = files[name][:size]
+		dir := t.TempDir()
+		writeFiles(t, filepath.Join(dir, "in"), files)
+		for _, at := range []string{last, "7353330694892847104"} {
+			r, status := rescueInto(t, []string{filepath.Join(dir, "in")}, filepath.Join(dir, at), "--at", at)
+			if status != 0 || *r.Tables[0].Rows != 1619 || rows["d_wal"] != 1669 {
+				t.Errorf("%d bytes, at %s: status %d: %+v", size, at, status, r.Tables)
+			}
+		}
+	}
+}
+
+// TestRescueWithoutConsensusMetadata: no row is lost with the consensus metadata of a tablet, so that the rescue is
+// whole; it warns that no server starts the tablet.
+func TestRescueWithoutConsensusMetadata(t *testing.T) {
+	cluster, rows := fewTables(t, "d_wal", "d_raw")
+	name := logOfWAL(t, cluster)
+	meta := "tserver/wal/consensus-meta/" + filepath.Base(filepath.Dir(name))
+	for _, b := range [][]byte{cluster[meta][:40], nil} {
+		if cluster[meta] = b; b == nil {
+			delete(cluster, meta)
+		}
+		dir := t.TempDir()
+		writeFiles(t, filepath.Join(dir, "in"), cluster)
+		r, status := rescueOf(t, filepath.Join(dir, "out"), filepath.Join(dir, "in"))
+		warned := slices.ContainsFunc(r.Findings, func(f rescuedFinding) bool {
+			return f.Code == "kudu.cmeta.damaged" && f.Severity == "warning"
+		})
+		if status != 0 || !warned || len(r.Tables) != 2 ||
+			*r.Tables[0].Rows+*r.Tables[1].Rows != rows["d_wal"]+rows["d_raw"] {
+			t.Errorf("%d bytes: status %d: %+v", len(b), status, r)
 		}
 	}
 }

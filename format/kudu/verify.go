@@ -291,7 +291,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		v.Report("kudu.tablet.tombstone", r.At, "", "the tablet was deleted from this server: its state is %s", r.State)
 		return nil
 	}
-	tb := &table.Tablet{Replica: r}
+	tb, at := &table.Tablet{Replica: r}, ro.At
 	ro.At, ro.Partial = table.Latest, true
 	t, err := table.New(v.tree, []*table.Tablet{tb}, v.o, ro)
 	if err != nil {
@@ -310,6 +310,9 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 	for _, x := range t.Findings() {
 		if v.decided && (x.Code == "kudu.wal.torn" || x.Code == "kudu.wal.uncommitted") {
 			x.Severity, x.Message = region.Note, x.Message+"; another replica has them, or what came in their places"
+		}
+		if tb.Later(x, at) {
+			x.Severity, x.Message = region.Note, x.Message+"; they are later than the moment that is read"
 		}
 		if !v.reported[x] {
 			v.Emit(x)

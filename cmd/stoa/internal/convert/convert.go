@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,6 +112,7 @@ type conversion struct {
 	total      *content.Sum  // of a table that was written as several files
 	files      []pieces.File // the files it was written as
 	reached    map[string]format.Reach
+	earlier    *doneTable // at an address, where it is not to be replaced by less
 	summary    summaryDoc
 	// announce is called before a table of a lake appears, which others may then change; may be nil
 	announce func(format.Summary) error
@@ -257,9 +259,6 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
-	if reached := t.Sources()[0].Reached; err == nil && c.all && reached != nil {
-		c.reached, err = reached(ctx)
-	}
 	if err == nil && salvage && mayLack(t.Findings()) && len(c.Losses) == 0 {
 		a.Note("stoa: what is left of the file does not show whether more rows are missing")
 	}
@@ -335,6 +334,9 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	}
 	if err == nil && c.out != cli.Dash {
 		err = c.failed()
+	}
+	if c.rows = p.Rows.Load(); err == nil && c.all {
+		err = c.notPoorer(ctx, t)
 	}
 	var s format.Summary
 	if err == nil {
@@ -513,7 +515,7 @@ func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, sp
 		o.Before = func(rows int64) error { return c.account(ctx, a, t, spec, rows) }
 	}
 	r, err := pieces.Write(ctx, a, t, spec, o)
-	if err != nil {
+	if err = cmp.Or(err, c.notPoorer(ctx, t)); err != nil {
 		return err
 	}
 	s := r.Summary

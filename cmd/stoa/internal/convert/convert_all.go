@@ -333,6 +333,10 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 	if isLake(r.c.to) {
 		one.announce = func(s format.Summary) error { return r.announce(ctx, t, one, s) }
 	}
+	if d := r.state.find(t); d != nil && remote.Is(r.dir) {
+		earlier := *d // others are recorded meanwhile
+		one.earlier = &earlier
+	}
 	r.unlocked(func() { err = one.run(ctx, r.a, []string{t.source}, one.salvage) })
 	if remote.IsUnfinished(err) {
 		err = errUnfinished(t, one.out)

@@ -18,6 +18,7 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/arrowschema"
@@ -236,6 +237,9 @@ func (c *conversion) verifySources(a *cli.App, ctx context.Context, t *stoa.Tabl
 			continue
 		}
 		c.noticed = append(c.noticed, f)
+	}
+	if c.about != nil {
+		c.noticed, c.aside = rerun.Costless(c.noticed), rerun.Costless(c.aside)
 	}
 	if err != nil && !c.salvage && fault.OverBudget(err) {
 		a.Note("stoa: the source was read whole, but could not be verified: %s", cli.Line(err))

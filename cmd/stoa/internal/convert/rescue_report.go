@@ -125,7 +125,7 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 	if d.seen == nil {
 		d.seen = map[region.Finding]bool{}
 	}
-	for _, f := range all {
+	for _, f := range rerun.Costless(all) {
 		if f.Severity == region.Note || d.seen[f] {
 			continue
 		}

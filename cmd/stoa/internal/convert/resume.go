@@ -148,7 +148,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		return true, r.tellAgain(t, d, back)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
-	if back.Verdict != verdictDiffers && back.Verdict != verdictMissing && !remote.Is(r.dir) {
+	if back.Verdict != verdictDiffers && back.Verdict != verdictMissing {
 		return false, r.setAside(d)
 	}
 	if err := r.c.discard(d.Output); err != nil {
@@ -439,8 +439,12 @@ func (r *allRun) asideOf(d doneTable) (place, aside string) {
 	return place, filepath.Join(r.dir, earlierMark+strings.ReplaceAll(d.Output, "/", "_"))
 }
 
-// setAside keeps the output of an earlier run until its table is written again. A file keeps its name, too.
+// setAside keeps the output of an earlier run until its table is written again. A file keeps its name, too; an object
+// is not replaced before it is known that what was read is not poorer (see conversion.earlier).
 func (r *allRun) setAside(d doneTable) error {
+	if remote.Is(r.dir) {
+		return nil
+	}
 	place, aside := r.asideOf(d)
 	if os.Link(place, aside) == nil {
 		return nil
@@ -463,7 +467,11 @@ func (r *allRun) putBack(d doneTable) error {
 // poorer says in what the table that was written now, or not because of err, is poorer than that of an earlier run; ""
 // if it is not. Only rescue takes damage for granted: elsewhere, fewer rows without damage were deleted.
 func (c *conversion) poorer(d doneTable, err error) string {
-	if err != nil && !errors.Is(err, cli.ErrDamage) {
+	var poor *rerun.PoorError
+	switch {
+	case errors.As(err, &poor):
+		return poor.Why
+	case err != nil && !errors.Is(err, cli.ErrDamage):
 		return "nothing: " + cli.InFlags(cli.Line(err))
 	}
 	then := rerun.Read{Rows: d.Rows, Reached: d.Reached, Losses: d.Told.Lost()}
@@ -472,6 +480,18 @@ func (c *conversion) poorer(d doneTable, err error) string {
 		then.Findings, now.Findings = d.Told.Findings, c.noticed
 	}
 	return now.Poorer(&then, c.salvage || err != nil)
+}
+
+// notPoorer returns an error, before the output appears at an address, if it is poorer than that of an earlier run.
+func (c *conversion) notPoorer(ctx context.Context, t *stoa.Table) (err error) {
+	if c.reached, err = rerun.Reached(ctx, t); err != nil || c.earlier == nil {
+		return err
+	}
+	c.noticed = t.Findings()
+	if why := c.poorer(*c.earlier, nil); why != "" {
+		return &rerun.PoorError{Why: why}
+	}
+	return nil
 }
 
 // kept reports whether what an earlier run wrote stays, which was set aside while its table was written again; err says

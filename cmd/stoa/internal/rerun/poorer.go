@@ -2,14 +2,29 @@
 package rerun
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 
+	"stoa"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/format"
 	"stoa/region"
 )
+
+// Reached returns how far a table was read, as far as that is known.
+func Reached(ctx context.Context, t *stoa.Table) (map[string]format.Reach, error) {
+	if reached := t.Sources()[0].Reached; reached != nil {
+		return reached(ctx)
+	}
+	return nil, nil
+}
+
+// PoorError says why what was read does not replace an object of an earlier run, which has no other name meanwhile.
+type PoorError struct{ Why string }
+
+func (e *PoorError) Error() string { return e.Why }
 
 // Read is what was read of a table.
 type Read struct {
@@ -83,4 +98,15 @@ func NoLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" }
 func Undecided(f region.Finding) bool {
 	return f.Severity > region.Note &&
 		(f.Code == "kudu.wal.torn" || f.Code == "kudu.wal.uncommitted" || f.Code == "kudu.wal.txn.open")
+}
+
+// Costless lowers findings about what no row depends on, and without which only a server does not start, to warnings.
+func Costless(all []region.Finding) []region.Finding {
+	out := slices.Clone(all)
+	for i := range out {
+		if f := &out[i]; f.Code == "kudu.cmeta.damaged" && f.Severity >= region.Error {
+			f.Severity = region.Warning
+		}
+	}
+	return out
 }

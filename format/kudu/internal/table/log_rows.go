@@ -17,10 +17,8 @@ func (t *Table) replay(ctx context.Context, tb *Tablet) (newest uint64, err erro
 	if err != nil {
 		return 0, err
 	}
-	log.Findings = slices.DeleteFunc(log.Findings, func(x region.Finding) bool { // what is later does not matter
-		return x.Code == "kudu.wal.torn" && t.Opts.At <= log.LastTime ||
-			x.Code == "kudu.wal.uncommitted" && t.Opts.At <= log.OpenFrom
-	})
+	tb.ended = ended{log.LastTime, log.OpenFrom}
+	log.Findings = slices.DeleteFunc(log.Findings, func(x region.Finding) bool { return tb.Later(x, t.Opts.At) })
 	for _, s := range tb.Sets {
 		s.Changes, s.unplaced = log.Changes[s.ID], log.Unplaced[s.ID]
 	}

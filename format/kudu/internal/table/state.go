@@ -51,8 +51,19 @@ type Tablet struct {
 	Sets     []*RowSet
 	logged   *logRows     // rows that only the log has; nil: none
 	reached  format.Reach // see Reached; zero: not known from the log
+	ended    ended
 	filler   filler
 	Findings []region.Finding
+}
+
+// ended is the hybrid time of the last committed operation of a log, and of the first one of which nothing says that it
+// was committed.
+type ended struct{ last, open uint64 }
+
+// Later reports whether a finding is about the end of the tablet's log, which is later than the snapshot at: then it
+// does not matter.
+func (tb *Tablet) Later(x region.Finding, at uint64) bool {
+	return x.Code == "kudu.wal.torn" && at <= tb.ended.last+1 || x.Code == "kudu.wal.uncommitted" && at <= tb.ended.open
 }
 
 // Replicas are all replicas of a tablet, the one that is read first.
