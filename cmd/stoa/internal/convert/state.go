@@ -17,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -104,21 +105,6 @@ func globQuoted(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
-// differing returns the settings that are in only one of two lists.
-func differing(a, b []string) (out []string) {
-	for _, s := range a {
-		if !slices.Contains(b, s) {
-			out = append(out, s)
-		}
-	}
-	for _, s := range b {
-		if !slices.Contains(a, s) {
-			out = append(out, "now "+s)
-		}
-	}
-	return out
-}
-
 // sameRun returns an error if a run has other settings than the one that wrote the state, or reads something else.
 func (st *allState) sameRun(now *allState, dir string) error {
 	const key = "roots=" // earlier releases have them, if there are several, among the settings
@@ -133,7 +119,7 @@ func (st *allState) sameRun(now *allState, dir string) error {
 	})
 	if !slices.Equal(st.Settings, now.Settings) {
 		return &cli.UseError{Message: "the earlier run had other flags: " +
-			strings.Join(differing(st.Settings, now.Settings), ", "), Hint: "--resume needs the same flags"}
+			strings.Join(rerun.Differing(st.Settings, now.Settings), ", "), Hint: "--resume needs the same flags"}
 	}
 	out := cmp.Or(st.Out, now.Out)
 	if len(st.Roots) > 0 && len(now.Roots) > 0 && !slices.EqualFunc(st.Roots, now.Roots, func(was, is string) bool {
