@@ -537,7 +537,7 @@ func (r *allRun) keep(t oneTable, d doneTable, less string) error {
 
 // tellEarlier reports a table of an earlier run that is not what the sources have now, and why.
 func (r *allRun) tellEarlier(t oneTable, d doneTable, what string) error {
-	why := &earlierError{remote.Shown(d.place(r.dir)) + ": " + what}
+	why := &rerun.EarlierError{Text: remote.Shown(d.place(r.dir)) + ": " + what}
 	var back outcome
 	r.unlocked(func() { back = readBack(r.a, context.Background(), r.dir, d) })
 	out := tableOutcome{again: true, err: why, reached: d.Reached, summary: summaryDoc{Source: t.source, Rows: d.Rows,
@@ -552,13 +552,6 @@ func (r *allRun) tellEarlier(t oneTable, d doneTable, what string) error {
 	return r.add(out.summary)
 }
 
-// earlierError says why the output of an earlier run is not what the sources have now. It counts as damage of these.
-type earlierError struct{ text string }
-
-func (e *earlierError) Error() string { return e.text }
-
-func (e *earlierError) Is(target error) bool { return target == fault.Corrupt }
-
 // vanished reports the tables of earlier runs that are in places of this run, and not there any more.
 func (r *allRun) vanished(tables []oneTable) error {
 	r.mu.Lock()
@@ -568,7 +561,7 @@ func (r *allRun) vanished(tables []oneTable) error {
 		now[r.state.keyOf(t.source)] = true
 	}
 	for i, d := range slices.Clone(r.state.Done) {
-		key := sourceKey(d.Source, r.state.From)
+		key := rerun.SourceKey(d.Source, r.state.From)
 		if at, ok := r.state.at[key]; !ok || at != i || now[key] {
 			continue
 		}

@@ -18,7 +18,6 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/rerun"
-	"stoa/store"
 	"stoa/store/remote"
 )
 
@@ -38,7 +37,7 @@ type allState struct {
 	From       string `json:"from,omitempty"`
 	Assembling bool   `json:"assembling,omitempty"` // the tables are being made one place
 
-	Roots []string `json:"roots,omitempty"` // what the first run read, as sourceKey spells it
+	Roots []string `json:"roots,omitempty"` // what the first run read, as rerun.SourceKey spells it
 	Out   string   `json:"out,omitempty"`   // where it wrote
 	// Next are tables that were about to appear: a run that was killed then does not know whether they did.
 	Next []doneTable `json:"next,omitempty"`
@@ -58,9 +57,9 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 		return nil, err
 	}
 	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}, From: cwd, cwd: cwd,
-		Out: sourceKey(dir, cwd)}
+		Out: rerun.SourceKey(dir, cwd)}
 	for _, r := range roots {
-		st.Roots = append(st.Roots, sourceKey(r, cwd))
+		st.Roots = append(st.Roots, rerun.SourceKey(r, cwd))
 	}
 	st.roots = st.Roots
 	name := filepath.Join(dir, stateFile)
@@ -112,7 +111,7 @@ func (st *allState) sameRun(now *allState, dir string) error {
 		list, ok := strings.CutPrefix(s, key)
 		if ok {
 			for _, r := range strings.Split(list, "\x00") {
-				st.Roots = append(st.Roots, sourceKey(r, st.From))
+				st.Roots = append(st.Roots, rerun.SourceKey(r, st.From))
 			}
 		}
 		return ok
@@ -144,7 +143,7 @@ func (st *allState) find(t oneTable) *doneTable {
 func (st *allState) next(t oneTable) *doneTable {
 	key := st.keyOf(t.source)
 	for i := range st.Next {
-		if sourceKey(st.Next[i].Source, st.From) == key {
+		if rerun.SourceKey(st.Next[i].Source, st.From) == key {
 			return &st.Next[i]
 		}
 	}
@@ -154,7 +153,7 @@ func (st *allState) next(t oneTable) *doneTable {
 // keyOf returns the key of a source: that which it had in the first run, if what is read was moved or is named by
 // another path.
 func (st *allState) keyOf(source string) string {
-	key := sourceKey(source, st.cwd)
+	key := rerun.SourceKey(source, st.cwd)
 	for i, root := range st.roots {
 		rest, ok := strings.CutPrefix(key, root)
 		if ok && i < len(st.Roots) && (rest == "" || strings.ContainsAny(rest[:1], "/#") || root == "/") {
@@ -162,28 +161,12 @@ func (st *allState) keyOf(source string) string {
 		}
 	}
 	if _, ok := st.at[key]; !ok && len(st.Roots) == 0 { // of an earlier release, which knew where it was started
-		moved := sourceKey(source, st.From)
+		moved := rerun.SourceKey(source, st.From)
 		if _, err := os.Lstat(cli.WithoutTable(moved)); errors.Is(err, fs.ErrNotExist) {
 			return moved
 		}
 	}
 	return key
-}
-
-// sourceKey returns what is the same for all spellings of a source, which is relative to dir.
-func sourceKey(source, dir string) string {
-	place := cli.WithoutTable(source)
-	table := source[len(place):]
-	switch {
-	case strings.HasPrefix(place, store.RootsMark): // several places
-	case remote.Is(place):
-		place = strings.TrimRight(place, "/")
-	case filepath.IsAbs(place):
-		place = filepath.Clean(place)
-	default:
-		place = filepath.Join(dir, place)
-	}
-	return place + table
 }
 
 // forget removes a table from those that are done.
@@ -194,16 +177,16 @@ func (st *allState) forget(t oneTable) {
 
 // add adds a table to those that are done, replacing any earlier entry.
 func (st *allState) add(d doneTable) {
-	st.at[sourceKey(d.Source, st.From)] = len(st.Done)
+	st.at[rerun.SourceKey(d.Source, st.From)] = len(st.Done)
 	st.Done = append(st.Done, d)
-	st.drop(sourceKey(d.Source, st.From))
+	st.drop(rerun.SourceKey(d.Source, st.From))
 }
 
 // compact drops entries that were forgotten or replaced.
 func (st *allState) compact() {
 	var current []doneTable
 	for i, d := range st.Done {
-		key := sourceKey(d.Source, st.From)
+		key := rerun.SourceKey(d.Source, st.From)
 		if at, ok := st.at[key]; ok && at == i {
 			st.at[key] = len(current)
 			current = append(current, d)
@@ -215,14 +198,14 @@ func (st *allState) compact() {
 // announce saves a table that is about to appear, as record does.
 func (st *allState) announce(ctx context.Context, a *cli.App, dir string, d doneTable) error {
 	st.name(&d)
-	st.drop(sourceKey(d.Source, st.From))
+	st.drop(rerun.SourceKey(d.Source, st.From))
 	st.Next = append(st.Next, d)
 	return st.write(ctx, a, dir, journalLine{Next: &d})
 }
 
 // name gives a table the source that the first run had.
 func (st *allState) name(d *doneTable) {
-	if key := st.keyOf(d.Source); key != sourceKey(d.Source, st.From) {
+	if key := st.keyOf(d.Source); key != rerun.SourceKey(d.Source, st.From) {
 		d.Source = key
 	}
 }
@@ -230,7 +213,7 @@ func (st *allState) name(d *doneTable) {
 // drop drops a table from those that are about to appear.
 func (st *allState) drop(key string) {
 	for i := range st.Next {
-		if sourceKey(st.Next[i].Source, st.From) == key { // there is no other one
+		if rerun.SourceKey(st.Next[i].Source, st.From) == key { // there is no other one
 			st.Next[i] = st.Next[len(st.Next)-1]
 			st.Next = st.Next[:len(st.Next)-1]
 			return
@@ -298,7 +281,7 @@ func (st *allState) finish(ctx context.Context, a *cli.App, dir string) error {
 func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []byte) error {
 	st.at = map[string]int{}
 	for i, d := range st.Done {
-		st.at[sourceKey(d.Source, st.From)] = i
+		st.at[rerun.SourceKey(d.Source, st.From)] = i
 	}
 	lines, found, err := readJournal(ctx, a, dir, state)
 	if err != nil {
@@ -308,7 +291,7 @@ func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []
 	for _, l := range lines {
 		st.Finished = false
 		if l.Next != nil {
-			st.drop(sourceKey(l.Next.Source, st.From))
+			st.drop(rerun.SourceKey(l.Next.Source, st.From))
 			st.Next = append(st.Next, *l.Next)
 		}
 		if l.Done != nil {
