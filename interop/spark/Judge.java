@@ -12,12 +12,16 @@ import java.util.Iterator;
 import java.util.Map;
 import java.util.Timer;
 import java.util.TimerTask;
+import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.DataFrameWriter;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.streaming.DataStreamReader;
+import org.apache.spark.sql.streaming.StreamingQueryException;
+import org.apache.spark.sql.streaming.Trigger;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -27,7 +31,8 @@ import org.apache.spark.sql.types.StructType;
  * line of standard output its answer. A question has "sql", or "load" (a place) and "options"; "save" (a directory)
  * writes the rows as Parquet by Spark's own writer instead of answering with them, "write" (a place) by ours with the
  * options "how" and the mode "mode", in "tasks" tasks, "view" names them, "explain" asks
- * for the plan, "noop" reads them all; "conf" is set before, and "cancel" ends all jobs after so many seconds. A
+ * for the plan, "noop" reads them all; "conf" is set before, and "cancel" ends all jobs after so many seconds. "stream"
+ * (a place) and "options" write a stream as Parquet "to" a directory, with a "checkpoint". A
  * question that fails is answered by {"error": …, "object": …, "offset": …}.
  */
 public final class Judge {
@@ -82,6 +87,10 @@ public final class Judge {
       Map.Entry<String, JsonNode> e = i.next();
       s.conf().set(e.getKey(), e.getValue().asText());
     }
+    if (q.has("stream")) {
+      stream(s, q);
+      return;
+    }
     Dataset<Row> d;
     if (q.has("sql")) {
       d = s.sql(q.get("sql").asText());
@@ -117,6 +126,23 @@ public final class Judge {
       for (Row row : d.collectAsList()) {
         rows.add(row.json());
       }
+    }
+  }
+
+  /** Reads a stream to its end, or, with "every", every so many milliseconds until it fails, into files of Parquet. */
+  private static void stream(SparkSession s, JsonNode q) {
+    DataStreamReader r = s.readStream().format("stoa");
+    for (Iterator<Map.Entry<String, JsonNode>> i = q.path("options").fields(); i.hasNext();) {
+      Map.Entry<String, JsonNode> e = i.next();
+      r = r.option(e.getKey(), e.getValue().asText());
+    }
+    try {
+      r.load(q.get("stream").asText()).writeStream().format("parquet").option("path", q.get("to").asText())
+          .option("checkpointLocation", q.get("checkpoint").asText())
+          .trigger(q.has("every") ? Trigger.ProcessingTime(q.get("every").asLong()) : Trigger.AvailableNow())
+          .start().awaitTermination();
+    } catch (StreamingQueryException | TimeoutException e) {
+      throw new IllegalStateException(e);
     }
   }
 

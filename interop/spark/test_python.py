@@ -49,6 +49,15 @@ for k in range(3):
     q = s.readStream.format("stoa").load(table).writeStream.format("parquet").option("checkpointLocation", out + "/check")
     q.option("path", out + "/stream").trigger(availableNow=True).start().awaitTermination()
     print("STREAM", sorted(r.n for r in s.read.parquet(out + "/stream").collect()))
+stoa.load(table, {"n": [99]})
+for args in (["compact", "-q", table, "--segments", "0,1,2"], ["clean", "-q", table]):
+    stoa.run(*args)
+try:
+    s.readStream.format("stoa").load(table).writeStream.format("noop").option("checkpointLocation", out + "/late").trigger(
+        availableNow=True).start().awaitTermination()
+    print("NO ERROR")
+except Exception as e:
+    print("REMOVED", "[1, 2] were removed before" in str(e))
 s.stop()
 """
 
@@ -73,7 +82,7 @@ def test_reads_and_writes(tmp_path):
     assert said == [
         f"ROWS {n} True", f"FEW {some} {n} {n * (n - 1) // 2}",
         "NAMED {'st': None, 'n': 6}", f"WRITTEN {n}", f"WRITTEN {2 * n}", f"WRITTEN {n}", f"WRITTEN {2 * n}",
-        f"FAILED {2 * n}", "STREAM [0, 10]", "STREAM [0, 1, 10, 11]", "STREAM [0, 1, 2, 10, 11, 12]"], p.stdout + p.stderr[-4000:]
+        f"FAILED {2 * n}", "STREAM [0, 10]", "STREAM [0, 1, 10, 11]", "STREAM [0, 1, 2, 10, 11, 12]", "REMOVED True"], p.stdout + p.stderr[-4000:]
     back = pq.read_table(tmp_path / "spark")
     assert sorted(map(str, back.to_pylist())) == sorted(map(str, t.cast(back.schema).to_pylist()))
     assert not [f for f in os.listdir(tmp_path) if "stage" in f]

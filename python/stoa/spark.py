@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import tempfile
 import uuid
 from dataclasses import dataclass
@@ -211,7 +212,7 @@ class StreamReader(api.DataSourceStreamReader):
         facts = meta(self._source.options["path"])[0]["facts"]
         if facts.get("format") != "CarbonData table":
             raise Invalid(f"{self._source.options['path']}: only a CarbonData table can be read as a stream")
-        named = [(k.partition(".")[2], v.partition(",")[0]) for k, v in facts.items() if k.startswith("segment.")]
+        named = [(k.partition(".")[2], v) for k, v in facts.items() if k.startswith("segment.")]
         return sorted((int(n), state) for n, state in named if n.isdigit())
 
     def initialOffset(self) -> dict:
@@ -220,7 +221,7 @@ class StreamReader(api.DataSourceStreamReader):
     def latestOffset(self, *_, **more) -> dict:
         last = int(self._source.options.get("since", -1))
         for n, state in self._segments():
-            if "Progress" in state:
+            if "Progress" in state or state.startswith("Streaming"):
                 break
             last = max(last, n)
         return {"segment": last}
@@ -230,8 +231,14 @@ class StreamReader(api.DataSourceStreamReader):
         if end["segment"] >= 0 and end["segment"] not in known:
             raise Invalid(f"{self._source.options['path']}: segment {end['segment']} was there before: this is another "
                           "table, or its history was removed")
+        missing = [n for n in range(start["segment"] + 1, end["segment"] + 1) if n not in known]
+        if missing:
+            raise Invalid(f"{self._source.options['path']}: segments {missing} were removed before the stream came to "
+                          "them. If they were compacted, their rows are in another segment, which only a batch reads")
+        merged = [m[1] for v in known.values() if (m := re.search(", merged into ([0-9]+)(,|$)", v))]
         some = [str(n) for n, state in known.items() if start["segment"] < n <= end["segment"]
-                and state in ("Success", "Load Partial Success", "Compacted")]
+                and str(n) not in merged and state.partition(",")[0] in (
+                    "Success", "Partial Success", "Load Partial Success", "Marked for Update", "Compacted")]
         return self._reader._splits(self._source._open(segments=",".join(some))) if some else []
 
     def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:

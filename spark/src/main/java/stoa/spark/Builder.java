@@ -85,7 +85,8 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
   }
 
   @Override public boolean supportCompletePushDown(Aggregation a) {
-    return knows(a) || countsAll(a) && COUNTED.contains(new Plan(table, options, new ArrayList<>(), "").format());
+    return !options.streams() && (knows(a)
+        || countsAll(a) && COUNTED.contains(new Plan(table, options, new ArrayList<>(), "").format()));
   }
 
   @Override public boolean pushAggregation(Aggregation a) {

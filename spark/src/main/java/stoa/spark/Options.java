@@ -25,7 +25,7 @@ final class Options implements Serializable {
       "allow-external");
   private static final Set<String> OURS = new HashSet<>(Arrays.asList("path", "paths", "source-opt", "command",
       "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown", "bucketed", "ordered",
-      "to", "opt", "partition"));
+      "since", "changes", "to", "opt", "partition"));
   /** What Spark itself adds to the properties of a table. */
   private static final Set<String> SPARKS = new HashSet<>(Arrays.asList("provider", "location", "owner", "external",
       "comment", "is_managed_location", "transient_lastddltime", "table_type", "collation"));
@@ -56,6 +56,7 @@ final class Options implements Serializable {
     choice("pushdown", "true", "true", "false");
     choice("bucketed", "false", "true", "false");
     choice("ordered", "false", "true", "false");
+    choice("changes", "fail", "fail", "ignore");
   }
 
   private static String names(Iterable<String> list) {
@@ -100,6 +101,11 @@ final class Options implements Serializable {
   /** Whether Spark is told of the order of rows, if it can be, and each split is read in it. */
   boolean ordered() {
     return Order.reported() && get("ordered", "false").equals("true");
+  }
+
+  /** Whether an option of streams is given. */
+  boolean streams() {
+    return all.containsKey("since") || all.containsKey("changes");
   }
 
   /** Whether losses, and tables that are known to be incomplete, were asked for. */

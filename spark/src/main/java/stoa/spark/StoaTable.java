@@ -97,7 +97,7 @@ public final class StoaTable implements Table, SupportsRead, SupportsWrite {
   @Override public Set<TableCapability> capabilities() {
     // What columns a table takes, stoa says.
     return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
-        TableCapability.ACCEPT_ANY_SCHEMA);
+        TableCapability.ACCEPT_ANY_SCHEMA, TableCapability.MICRO_BATCH_READ);
   }
 
   @Override public ScanBuilder newScanBuilder(CaseInsensitiveStringMap more) {

@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
@@ -92,7 +93,15 @@ class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntim
   }
 
   @Override public Batch toBatch() {
+    if (options.streams()) {
+      throw new IllegalArgumentException("options since and changes are for streams: spark.readStream");
+    }
     return this;
+  }
+
+  @Override public MicroBatchStream toMicroBatchStream(String checkpoint) {
+    return new SegmentStream(table, options, read, where,
+        new Readers(table.command, options, shown, limit, new ArrayList<>()));
   }
 
   @Override public InputPartition[] planInputPartitions() {
