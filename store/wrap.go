@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -97,6 +99,7 @@ type Cache struct {
 
 	mu     sync.Mutex
 	open   map[string]*cachedSource
+	old    []*cachedSource // forgotten, and perhaps still read
 	blocks map[blockKey]*list.Element
 	order  *list.List // of *cachedBlock, most recent first
 	held   int64
@@ -146,14 +149,29 @@ func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var first error
-	for _, s := range c.open {
+	for _, s := range slices.AppendSeq(c.old, maps.Values(c.open)) {
 		if err := s.src.Close(); err != nil && first == nil {
 			first = err
 		}
 	}
+	c.old = nil
 	c.open, c.blocks, c.held = map[string]*cachedSource{}, map[blockKey]*list.Element{}, 0
 	c.order.Init()
 	return first
+}
+
+// Forget makes t open the object anew the next time, if t is a Cache: somebody else may have replaced it.
+func Forget(t Tree, name string) {
+	c, ok := t.(*Cache)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.open[name]; s != nil {
+		c.old = append(c.old, s)
+		delete(c.open, name)
+	}
 }
 
 // Uncached returns src without the cache through which it may be read: for data, which would only evict metadata.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -29,23 +28,19 @@ import (
 	"stoa/vec"
 )
 
-// verify is format.Format.Verify. It reads everything (no pages with format.Quick) and reports damage and
-// contradictions: damaged structures and pages, values outside of their bounds, indexes that contradict footers,
-// deletes that contradict pages, files that contradict tablestatus, and bytes that no structure claims.
-func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
-	return func(yield func(region.Finding) bool) {
-		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, tree: tg.Tree, o: o}
-		v.o.Tracer = nil
-		var err error
-		if v.opts, err = table.ParseOptions(o.Opts); err == nil {
-			err = v.opts.Complete(ctx, tg.Tree, o.Limits)
-		}
-		if err == nil {
-			err = v.target(tg)
-		}
-		if err != nil {
-			v.Blame("carbon.read", err, -1, -1)
-		}
+// verifyOnce verifies a target; see verify.
+func verifyOnce(ctx context.Context, tg format.Target, o format.OpenOptions, yield func(region.Finding) bool) {
+	v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, tree: tg.Tree, o: o}
+	v.o.Tracer = nil
+	var err error
+	if v.opts, err = table.ParseOptions(o.Opts); err == nil {
+		err = v.opts.Complete(ctx, tg.Tree, o.Limits)
+	}
+	if err == nil {
+		err = v.target(tg)
+	}
+	if err != nil {
+		v.Blame("carbon.read", err, -1, -1)
 	}
 }
 

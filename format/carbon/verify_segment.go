@@ -3,6 +3,7 @@ package carbon
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -197,7 +198,7 @@ func (v *verifier) reportNames(what string, names []string) {
 
 // leftoverDamage reports err, if it is not nil, as damage of a file that no reader reads.
 func (v *verifier) leftoverDamage(err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it was removed meanwhile
 		v.Blame("carbon.leftover", err, -1, -1)
 	}
 }

@@ -3,6 +3,7 @@ package ls
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,21 +91,19 @@ func lsSegments(a *cli.App, cmd *cobra.Command, args []string, src *source.Sourc
 	return failed
 }
 
-// segmented returns the CarbonData tables of a place, by the names with which they can be opened.
+// segmented returns the tables with segments in a place, by the names with which they can be opened.
 func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (out []string, err error) {
 	f, err := stoa.Probe(ctx, targetOf(o, cli.WithoutTable(p)), o)
 	switch {
-	case errors.Is(err, fault.Unsupported) || err == nil && (f.Change == nil || f.Change.Segments == nil):
-		return nil, fault.Unsupportedf(fault.Span{Object: p}, "",
-			"--segments is for CarbonData tables and stores, and there is none here")
-	case err != nil:
+	case err != nil && cli.WithoutTable(p) != p:
 		return nil, err
-	case cli.WithoutTable(p) != p:
+	case err == nil && hasSegments(f) && cli.WithoutTable(p) != p:
 		return []string{p}, nil
-	}
-	// a table; one that cannot be read has segments, too
-	if _, err := f.Change.Locate(ctx, o.Tree, p, false); err == nil {
-		return []string{p}, nil
+	case err == nil && hasSegments(f):
+		// a table; one that cannot be read has segments, too
+		if _, err := f.Change.Locate(ctx, o.Tree, p, false); err == nil {
+			return []string{p}, nil
+		}
 	}
 	for e, err := range stoa.List(ctx, p, o) {
 		if err != nil && e.Place != "" { // another file in the place
@@ -113,7 +112,7 @@ func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (o
 		if err != nil {
 			return out, err
 		}
-		if e.Format != f.Name { // a table of another format
+		if !slices.ContainsFunc(o.Formats, func(f format.Format) bool { return f.Name == e.Format && hasSegments(&f) }) {
 			continue
 		}
 		name := e.Place
@@ -122,8 +121,14 @@ func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (o
 		}
 		out = append(out, name)
 	}
+	if len(out) == 0 {
+		return nil, fault.Unsupportedf(fault.Span{Object: p}, "",
+			"--segments is for CarbonData tables and stores, and there is none here")
+	}
 	return out, nil
 }
+
+func hasSegments(f *format.Format) bool { return f.Change != nil && f.Change.Segments != nil }
 
 // targetOf converts a name to a target of a format.
 func targetOf(o stoa.OpenOptions, name string) format.Target {

@@ -110,6 +110,9 @@ func inCarbonOrder(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 // defaultBytes encodes a default for the schema; see schema.DefaultValue.
 func defaultBytes(c *schema.Column, s string) ([]byte, error) {
 	v, err := schema.ParseValue(c, s, nil)
+	if c.Type == layout.TypeTimestamp { // also as stoa prints it
+		v, err = page.ParseExact(c, s)
+	}
 	if err != nil {
 		return nil, fault.Invalidf("the default of column %s: %v", c.Name, err)
 	}

@@ -38,6 +38,15 @@ func OpenObject(ctx context.Context, tree store.Tree, name string, l format.Limi
 
 // Read reads n bytes of metadata at off. Reading past the end is Corrupt; reading more than Limits.Metadata is Limit.
 func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, error) {
+	src, err := o.Tree.Open(ctx, o.At.Object)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return o.read(ctx, src, off, n, path)
+}
+
+func (o *Object) read(ctx context.Context, src store.Source, off, n int64, path string) ([]byte, error) {
 	at := o.At.Sub(off, n)
 	if off < 0 || n < 0 || off > o.At.Len || n > o.At.Len-off {
 		return nil, fault.Corruptf(at, path, "reaches past the end of the file (%d)", o.At.Len)
@@ -45,13 +54,20 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 	if n > o.Limits.Metadata {
 		return nil, fault.Limitf(at, path, "%d bytes, and at most %d are read (metadata limit)", n, o.Limits.Metadata)
 	}
-	src, err := o.Tree.Open(ctx, o.At.Object)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
 	b := make([]byte, n)
 	return b, format.ReadFull(ctx, src, at, path, b)
+}
+
+// ReadObject opens an object once and reads all of it: one that somebody may replace is of one version then.
+func ReadObject(ctx context.Context, tree store.Tree, name string, l format.Limits) ([]byte, fault.Span, error) {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return nil, fault.Span{}, err
+	}
+	defer src.Close()
+	o := Object{Tree: tree, At: fault.Span{Object: name, Len: src.Size()}, Limits: l.WithDefaults()}
+	b, err := o.read(ctx, src, 0, o.At.Len, "")
+	return b, o.At, err
 }
 
 // Cursor returns a cursor over metadata that o.Read returned. Structures parsed from it are charged to the memory

@@ -121,16 +121,12 @@ func timeText(s string) string {
 // ReadJSON reads a JSON file into v. A file that is not valid JSON is Corrupt, as is one with a duplicate member; Gson,
 // which CarbonData uses, accepts both.
 func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits, v any) error {
-	o, err := layout.OpenObject(ctx, tree, name, l)
-	if err != nil {
-		return err
-	}
-	b, err := o.Read(ctx, 0, o.At.Len, "")
+	b, at, err := layout.ReadObject(ctx, tree, name, l)
 	if err != nil {
 		return err
 	}
 	// the parsed value is rarely kept, and read again when needed, so it is charged only briefly
-	if err := l.Apart().Memory().Take(budget.JSON(b), o.At, ""); err != nil {
+	if err := l.Apart().Memory().Take(budget.JSON(b), at, ""); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(b, v); err != nil {
@@ -141,10 +137,10 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 		case *json.UnmarshalTypeError:
 			off = e.Offset
 		}
-		return fault.Corruptf(o.At.Sub(min(off, o.At.Len), 0), path.Base(name), "%v", err)
+		return fault.Corruptf(at.Sub(min(off, at.Len), 0), path.Base(name), "%v", err)
 	}
 	if member, off := duplicateMember(b); member != "" {
-		return fault.Corruptf(o.At.Sub(off, 0), path.Base(name),
+		return fault.Corruptf(at.Sub(off, 0), path.Base(name),
 			"one object has the member %q twice: bytes between two "+
 				"objects are missing", member)
 	}

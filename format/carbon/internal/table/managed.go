@@ -28,6 +28,7 @@ type Managed struct {
 	Updates     string // name of the update status; "" if there is none
 	UpdatesNull bool   // the update status is the JSON null
 	changes     map[string]*status.Update
+	read        []status.Load // what tablestatus had when it was read last
 
 	noting sync.Mutex // guards Notes
 	Notes  []region.Finding

@@ -68,7 +68,15 @@ func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 			return nil, err
 		}
 	}
-	if err := t.readStatus(ctx); err != nil {
+	err = t.readStatus(ctx)
+	for n := 1; errors.Is(err, fault.Corrupt) && n < listings; n++ {
+		changed, again := t.readAgain(ctx)
+		if !changed {
+			break
+		}
+		err = again
+	}
+	if err != nil {
 		if saved == nil || !errors.Is(err, fault.Corrupt) {
 			return nil, err
 		}

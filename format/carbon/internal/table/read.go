@@ -13,6 +13,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/region"
+	"stoa/store"
 	"stoa/vec"
 )
 
@@ -61,13 +62,41 @@ func (t *Managed) CheckReadable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// all finds the data files of all selected segments; later calls return the same result.
+// listings is how many times a table is listed that somebody changes meanwhile.
+const listings = 8
+
+// all finds the data files of all selected segments; later calls return the same result. If something is missing, and
+// tablestatus was changed since it was read, it lists the table again.
 func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	t.once.Lock()
 	defer t.once.Unlock()
 	if t.found != nil {
 		return t.list, nil
 	}
+	noted := len(t.Findings())
+	for n := 1; ; n++ {
+		unreadable, err := t.listSegments(ctx)
+		if t.saved != nil || err == nil && len(unreadable) == 0 && len(t.Findings()) == noted {
+			return t.list, err
+		}
+		switch changed, failed := t.readAgain(ctx); {
+		case failed != nil:
+			return nil, failed
+		case !changed:
+			return t.list, err
+		case n == listings:
+			t.found = nil
+			return nil, fmt.Errorf("%s %w while it was read, %d times", t.Status, store.ErrChanged, n)
+		}
+		t.found, t.list, t.unreadable = nil, nil, nil
+		t.noting.Lock()
+		t.Notes = t.Notes[:noted]
+		t.noting.Unlock()
+	}
+}
+
+// listSegments lists the data files of all selected segments.
+func (t *Managed) listSegments(ctx context.Context) (unreadable map[string]error, err error) {
 	found, list, unreadable := map[string]*Part{}, []*Part(nil), map[string]error{}
 	if err := t.CheckWanted(); err != nil {
 		return nil, err
@@ -115,7 +144,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 		unreadable = nil
 	}
 	t.found, t.list, t.unreadable = found, list, unreadable
-	return list, nil
+	return unreadable, nil
 }
 
 // vanished records the segments that lost their entry in tablestatus, unless options select segments. In recovery they

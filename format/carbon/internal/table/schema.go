@@ -119,7 +119,7 @@ func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
 // readSchema reads Metadata/schema. A missing or contradictory schema is Corrupt.
 func (t *Managed) readSchema(ctx context.Context) error {
 	name := path.Join(t.Path, "Metadata", "schema")
-	obj, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
+	b, at, err := layout.ReadObject(ctx, t.Tree, name, t.Opts.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
 		is, err := isTable(ctx, t.Tree, t.Path)
 		if err != nil {
@@ -134,11 +134,8 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := obj.Read(ctx, 0, obj.At.Len, "schema")
-	if err != nil {
-		return err
-	}
-	c := obj.Cursor(b, obj.At, "schema")
+	obj := layout.Object{Tree: t.Tree, At: at, Limits: t.Opts.Limits.WithDefaults()}
+	c := obj.Cursor(b, at, "schema")
 	t.TableSchema = layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "")
 	if c.Err() != nil {
 		return c.Err()

@@ -1,11 +1,13 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -21,6 +23,7 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.read = slices.Clone(loads)
 	t.Loads, t.changes = loads, map[string]*status.Update{}
 	if len(loads) == 0 || loads[0].Updates == "" {
 		return t.checkUpdates(ctx, nil)
@@ -41,6 +44,22 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	t.UpdatesNull = list == nil
 	t.setUpdates(list)
 	return t.checkUpdates(ctx, list)
+}
+
+// readAgain reads tablestatus again if somebody changed it since it was read, and reports whether it did. Loads begin,
+// and clean removes files, while the table is being listed.
+func (t *Managed) readAgain(ctx context.Context) (changed bool, err error) {
+	now, versioned, err := CurrentStatus(ctx, t.Tree, t.Path)
+	if err != nil {
+		return false, err
+	}
+	store.Forget(t.Tree, now)
+	same := now == t.Status
+	t.Status, t.Versioned = now, versioned
+	if loads, err := t.readLoads(ctx); err != nil || same && slices.Equal(loads, t.read) {
+		return false, err
+	}
+	return true, cmp.Or(t.readStatus(ctx), t.askedFor(ctx))
 }
 
 // CurrentStatus returns the name of the tablestatus of the table in dir. Since release 2.3.1 CarbonData may keep

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/status"
+	"stoa/store"
 )
 
 // Unnamed returns segments with data files that neither tablestatus nor its history names. For the vanished ones
@@ -39,6 +40,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 		return nil, nil, nil
 	}
 	for _, file := range []string{t.Status, t.history()} { // a load may have begun or been cleaned since
+		store.Forget(t.Tree, file)
 		var loads []status.Load
 		err := status.ReadJSON(ctx, t.Tree, file, t.Opts.Limits, &loads)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.Corrupt) {
