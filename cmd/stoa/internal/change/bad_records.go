@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -72,6 +73,9 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 	a.Reads(table) // otherwise the file would count as a stray part of the table
 	if err := a.CheckOutputs(nil, x.file); err != nil {
 		return err
+	}
+	if _, err := os.Lstat(x.file); err == nil {
+		return &cli.UseError{Message: x.file + " exists", Hint: "name another file for the bad rows, or remove it"}
 	}
 	var err error
 	x.out, err = stoa.Create(ctx, x.file, sc, stoa.CreateOptions{Formats: a.Formats, NoCheck: true})

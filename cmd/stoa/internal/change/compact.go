@@ -57,6 +57,9 @@ that are not finished, if no stream appends to them.`,
 				t.note("segments %s would become segment %s", strings.Join(c.From, ", "), c.To)
 			}
 		}
+		if t.dry && minor && len(done) > 0 {
+			t.note("and what they become would be compacted again, three at a time, as long as there are three")
+		}
 		if err == nil && len(done) == 0 {
 			t.note("nothing to compact")
 		}

@@ -112,7 +112,8 @@ func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (o
 		if err != nil {
 			return out, err
 		}
-		if !slices.ContainsFunc(o.Formats, func(f format.Format) bool { return f.Name == e.Format && hasSegments(&f) }) {
+		if !slices.ContainsFunc(o.Formats,
+			func(f format.Format) bool { return f.Name == e.Format && hasSegments(&f) }) {
 			continue
 		}
 		name := e.Place

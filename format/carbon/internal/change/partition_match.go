@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stoa/fault"
@@ -49,7 +50,9 @@ func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*part
 				if v, err = page.ParseConstant(c, *text); err != nil {
 					return nil, fault.Invalidf("partition column %s: %v", c.Name, err)
 				}
-				s = *text
+				if s = *text; isWhole(c.Type) { // 01 is the partition 1
+					s = strconv.FormatInt(v.I, 10)
+				}
 			}
 			m.columns, m.values, m.texts = append(m.columns, c), append(m.values, v), append(m.texts, s)
 		}
@@ -63,6 +66,10 @@ func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*part
 		return nil, fault.Invalidf("a partition column is named twice")
 	}
 	return m, nil
+}
+
+func isWhole(t layout.DataType) bool {
+	return t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong
 }
 
 func (m *partitionMatch) String() string {

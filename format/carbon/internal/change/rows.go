@@ -144,9 +144,11 @@ func DeleteSegments(ctx context.Context, dir string, names []string) error {
 
 func markDeleted(dir string, names []string) func(s *status.StatusFile) error {
 	return func(s *status.StatusFile) error {
-		for _, n := range names {
+		for i, n := range names {
 			e := s.Find(n)
 			switch {
+			case slices.Contains(names[:i], n):
+				continue
 			case e == nil:
 				return fault.Invalidf("%s has no segment %s", dir, n)
 			case !e.Counts():

@@ -55,6 +55,9 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	if len(s.SortColumns) > 0 && s.Buckets == 0 {
 		t.Properties["sort_scope"] = "local_sort"
 	}
+	if len(s.Inverted) > 0 {
+		t.Properties["inverted_index"] = strings.Join(s.Inverted, ",")
+	}
 	if len(s.LongStrings) > 0 {
 		t.Properties["long_string_columns"] = strings.Join(s.LongStrings, ",")
 	}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+	"math/big"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 	}
 	v, err = schema.ParseValue(c, s, nil)
 	number := c.Type == layout.TypeFloat || c.Type == layout.TypeDouble
-	if err != nil || v.Null && !number {
+	if err != nil || v.Null && !number || number && !isExact(c.Type, s, v.F) {
 		return v, fault.Invalidf("%q is not a value of type %s", s, c.Type)
 	}
 	// CarbonData makes NaN and infinite numbers null that come as text; stoa prints them, and so takes them back.
@@ -95,6 +96,20 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 		}
 	}
 	return v, nil
+}
+
+// isExact reports whether f is the value of a text that is a whole number. Other texts are rounded, as everywhere.
+// Digits are not grouped by underscores, as in Go.
+func isExact(t layout.DataType, s string, f float64) bool {
+	if t == layout.TypeFloat {
+		f = float64(float32(f))
+	}
+	n, whole := new(big.Int).SetString(s, 10)
+	if !whole || len(s) > 400 {
+		return !strings.Contains(s, "_")
+	}
+	x, _ := new(big.Float).SetFloat64(f).Int(nil)
+	return x != nil && x.Cmp(n) == 0
 }
 
 // finer returns an error for a text whose time has more digits than CarbonData stores. Texts are never truncated,

@@ -89,6 +89,9 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			return nil, fmt.Errorf("%s %w while it was read, %d times", t.Status, store.ErrChanged, n)
 		}
 		t.found, t.list, t.unreadable = nil, nil, nil
+		if err := t.askedFor(ctx); err != nil {
+			return nil, err
+		}
 		t.noting.Lock()
 		t.Notes = t.Notes[:noted]
 		t.noting.Unlock()

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func (t *Managed) readAgain(ctx context.Context) (changed bool, err error) {
 	if loads, err := t.readLoads(ctx); err != nil || same && slices.Equal(loads, t.read) {
 		return false, err
 	}
-	return true, cmp.Or(t.readStatus(ctx), t.askedFor(ctx))
+	return true, t.readStatus(ctx)
 }
 
 // CurrentStatus returns the name of the tablestatus of the table in dir. Since release 2.3.1 CarbonData may keep
