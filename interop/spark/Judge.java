@@ -19,12 +19,15 @@ import org.apache.spark.sql.DataFrameWriter;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.streaming.DataStreamReader;
 import org.apache.spark.sql.streaming.StreamingQueryException;
 import org.apache.spark.sql.streaming.Trigger;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
 
 /**
  * Spark, asked through a pipe: Judge WORK MASTER [KEY=VALUE…]. Each line of standard input is a question in JSON, each
@@ -125,6 +128,15 @@ public final class Judge {
       ArrayNode rows = answer.putArray("rows");
       for (Row row : d.collectAsList()) {
         rows.add(row.json());
+      }
+      ObjectNode metrics = answer.putObject("metrics");
+      scala.collection.Iterator<SparkPlan> leaves = d.queryExecution().executedPlan().collectLeaves().iterator();
+      while (leaves.hasNext()) {
+        scala.collection.Iterator<Tuple2<String, SQLMetric>> i = leaves.next().metrics().iterator();
+        while (i.hasNext()) {
+          Tuple2<String, SQLMetric> m = i.next();
+          metrics.put(m._1(), metrics.path(m._1()).asLong() + m._2().value());
+        }
       }
     }
   }

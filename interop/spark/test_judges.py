@@ -4,6 +4,8 @@ import glob
 import json
 import pathlib
 import subprocess
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 import conftest
 
@@ -61,6 +63,33 @@ def test_avro_reads_trevni(tmp_path):
             rows.append([(v or [None])[0] if isinstance(v, list) else v for v in row["v"]])
     assert sorted(rows, key=lambda r: r[0]) == [r for r in WANT for _ in range(2)]
     print(f"\nCOUNT trevni: {len(rows)} rows read by Avro's reader")
+
+
+TYPED = ("select id n, if(id % 5 = 0, null, cast(id * 1.125 - 99 as decimal(12,3))) dec, date_add(date'1969-12-01', "
+         "cast(id as int)) da, timestamp_millis(id * 7919000 - 5) ts, cast(id % 251 - 125 as smallint) sm, "
+         "cast(id / 4 as float) f, if(id % 4 = 0, null, array(cast(id as int), null)) li, "
+         f"named_struct('a', id, 'b', concat('é ', id)) st from range({ROWS})")
+
+
+def typed(n):
+    """The row of TYPED with that number, as CarbonData's SDK has it."""
+    dec = None if n % 5 == 0 else str((Decimal(n) * Decimal("1.125") - 99).quantize(Decimal("0.001")))
+    at = datetime(1970, 1, 1) + timedelta(milliseconds=n * 7919000 - 5)
+    return {"n": n, "dec": dec, "da": str(date(1969, 12, 1) + timedelta(days=n)),
+            "ts": at.isoformat(" ", "milliseconds"), "sm": n % 251 - 125, "f": n / 4,
+            "li": None if n % 4 == 0 else [n, None], "st": [n, f"é {n}"]}
+
+
+def test_carbondata_reads_types(tmp_path):
+    """Columns that the SDK has words of its own for: decimals, days, times, short numbers, lists, structs."""
+    s, place = conftest.spark(), f"{tmp_path}/store#d.t"
+    s.ask(sql=TYPED, write=f"{tmp_path}/schema", how={"to": "parquet"})
+    run("stoa", "create", "-q", place, "--schema", f"{tmp_path}/schema")
+    s.ask(sql=TYPED, write=place, tasks=3)
+    (tmp_path / "list").write_text(f"{tmp_path}/store/d/t/Fact/Part0/Segment_0\t{tmp_path}/rows.jsonl\n")
+    run(INTEROP / "carbon/read.sh", tmp_path / "list")
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert sorted(rows, key=lambda r: r["n"]) == [typed(n) for n in range(ROWS)]
 
 
 def test_carbondata_reads_segments(tmp_path):
