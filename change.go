@@ -472,14 +472,15 @@ func (c *Changer) mergeDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2
 	return err
 }
 
-// replace deletes the rows of the table with the keys and, in the same change, adds those written to l. If l is nil it
-// only counts them.
+// replace deletes the rows with the keys and, in the same change, adds those written to l; if l is nil, it counts them.
 func (c *Changer) replace(ctx context.Context, keys *alter.Keys, l format.Load, out *MergeResult) error {
 	old, err := c.rowsWith(ctx, keys)
-	if err == nil && l != nil {
+	if l == nil {
+		_, err = c.wouldDelete(ctx, old, err)
+	} else if err == nil {
 		_, err = c.change.Delete(ctx, c.place, old, l)
 	}
-	out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
+	out.Replaced, out.Added = format.CountRows(old), out.Rows-keys.Found
 	return err
 }
 

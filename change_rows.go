@@ -356,7 +356,7 @@ func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
 	}
 	rows, err := c.matching(ctx, o.Where, nil)
 	if err != nil || o.DryRun {
-		return countOf(rows), err
+		return c.wouldDelete(ctx, rows, err)
 	}
 	return c.change.Delete(ctx, c.place, rows, nil)
 }
@@ -402,12 +402,12 @@ func (c *Changer) matching(ctx context.Context, where string,
 	return out, nil
 }
 
-// countOf returns how many rows a list has.
-func countOf(list []format.RowsOfFile) (n int64) {
-	for _, d := range list {
-		n += int64(len(d.Rows))
+// wouldDelete returns how many rows would be deleted, and err or that with which deleting them would be refused.
+func (c *Changer) wouldDelete(ctx context.Context, rows []format.RowsOfFile, err error) (int64, error) {
+	if err == nil && len(rows) > 0 && c.change.CheckDelete != nil {
+		err = c.change.CheckDelete(ctx, c.place, rows)
 	}
-	return n
+	return format.CountRows(rows), err
 }
 
 // UpdateOptions are the options of Update.
@@ -470,7 +470,7 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 			return 0, err
 		}
 		rows, err := c.matching(ctx, o.Where, nil)
-		return countOf(rows), err
+		return c.wouldDelete(ctx, rows, err)
 	}
 	return c.update(ctx, own, sc, lo, o)
 }
@@ -511,7 +511,7 @@ func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, lo format.L
 	if err != nil {
 		err = errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
 	}
-	return countOf(rows), err
+	return format.CountRows(rows), err
 }
 
 // updated returns the schema of the rows to write: columns that are set are text, which a load converts exactly.

@@ -67,8 +67,7 @@ func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 	return nameOf(e), o
 }
 
-// walksInto reports whether a name is that of a directory that no format owns. Failures in it are reported when the
-// name is resolved.
+// walksInto reports whether a directory is no format's. Failures in it are reported when the name is resolved.
 func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
 		return false

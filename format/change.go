@@ -41,6 +41,8 @@ type Changer struct {
 	// Delete deletes rows and, in the same change, adds those written to l, which was returned by Append; l may be nil.
 	// The lock must be held.
 	Delete func(ctx context.Context, p TablePlace, rows []RowsOfFile, l Load) (int64, error)
+	// CheckDelete returns the error with which Delete would refuse these rows.
+	CheckDelete func(ctx context.Context, p TablePlace, rows []RowsOfFile) error
 	// DeleteSegments removes whole segments from the table.
 	DeleteSegments func(ctx context.Context, p TablePlace, names []string, dry bool) error
 	// PlanCompaction returns which segments would be merged; an empty result means that there is nothing to do. The
@@ -244,6 +246,14 @@ type LoadSummary struct {
 type RowsOfFile struct {
 	File string  `json:"file"` // as in the file column of Changer.Positions
 	Rows []int64 `json:"rows"`
+}
+
+// CountRows returns how many rows there are in a list.
+func CountRows(list []RowsOfFile) (n int64) {
+	for _, f := range list {
+		n += int64(len(f.Rows))
+	}
+	return n
 }
 
 // CompactOptions say which segments to merge. The zero value is a minor compaction, which merges a few loads at a time

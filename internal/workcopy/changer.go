@@ -172,6 +172,15 @@ func (c *Copy) wrapRows(out *format.Changer) {
 // wrapSegments wraps the functions about rows that are there, and segments.
 func (c *Copy) wrapSegments(out *format.Changer) {
 	own := &c.change
+	out.CheckDelete = func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile) error {
+		return c.run(ctx, p, true, func(ctx during, p at) error {
+			local, err := c.localRows(rows)
+			if err != nil {
+				return err
+			}
+			return own.CheckDelete(ctx, p, local)
+		})
+	}
 	out.Delete = func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (n int64,
 		err error) {
 		return c.delete(ctx, p, rows, l)
@@ -288,18 +297,27 @@ func (l *load) Abort(ctx context.Context) error {
 	return errors.Join(err, l.end(ctx))
 }
 
+// localRows returns rows of files in the copy, which are named as the tree names them.
+func (c *Copy) localRows(rows []format.RowsOfFile) ([]format.RowsOfFile, error) {
+	local := make([]format.RowsOfFile, len(rows))
+	for i, r := range rows {
+		rel, in := tree{c}.name(r.File)
+		if !in {
+			return nil, c.cannot("the rows of " + r.File + ", which is outside of the table")
+		}
+		local[i] = format.RowsOfFile{File: c.path(rel), Rows: r.Rows}
+	}
+	return local, nil
+}
+
 // delete deletes rows of files, which are named as the tree names them.
 func (c *Copy) delete(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (n int64,
 	err error) {
 	own, _ := l.(*load)
 	err = c.run(ctx, p, false, func(ctx during, p at) (err error) {
-		local := make([]format.RowsOfFile, len(rows))
-		for i, r := range rows {
-			rel, in := tree{c}.name(r.File)
-			if !in {
-				return c.cannot("the rows of " + r.File + ", which is outside of the table")
-			}
-			local[i] = format.RowsOfFile{File: c.path(rel), Rows: r.Rows}
+		local, err := c.localRows(rows)
+		if err != nil {
+			return err
 		}
 		if own == nil {
 			n, err = c.change.Delete(ctx, p, local, nil)

@@ -65,6 +65,7 @@ var Changer = format.Changer{
 		}
 		return deleteRows(ctx, p, rows, own)
 	},
+	CheckDelete: checkDelete,
 	DeleteSegments: func(ctx context.Context, p format.TablePlace, names []string, dry bool) error {
 		if err := checkIndependent(ctx, p, names...); err != nil {
 			return err

@@ -28,6 +28,21 @@ func columnar(ctx context.Context, t *table.Managed, name, segment string) (*dat
 	return f, err
 }
 
+// checkDelete is format.Changer.CheckDelete.
+func checkDelete(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile) error {
+	if err := checkIndependent(ctx, p); err != nil {
+		return err
+	}
+	m, err := openManaged(ctx, p)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		var part *table.Part
+		if part, err = m.Part(ctx, rows[i].File); err == nil {
+			_, err = columnar(ctx, m, rows[i].File, part.Segment)
+		}
+	}
+	return err
+}
+
 // writeDelta writes the delete delta of a data file: the rows that were already deleted, and those of d. It returns the
 // delta's entry for the update status, and its path.
 func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stamp int64) (entry map[string]any,
