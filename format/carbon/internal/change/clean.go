@@ -177,6 +177,9 @@ func readUpdates(dir string, s status.StatusFile) (list []map[string]any, err er
 		return nil, nil
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "Metadata", status.StatusEntry(s[0]).Text("updateStatusFileName")))
+	if errors.Is(err, fs.ErrNotExist) { // the table is readable, so it has none: a partition was overwritten
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

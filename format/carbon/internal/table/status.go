@@ -30,8 +30,8 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	t.Updates = path.Join(t.Path, "Metadata", loads[0].Updates)
 	var list []status.Update
 	if err := status.ReadJSON(ctx, t.Tree, t.Updates, t.Opts.Limits, &list); err != nil {
-		if errors.Is(err, fs.ErrNotExist) && t.TableSchema.IsIndexTable() {
-			t.Updates = "" // that of the main table
+		if errors.Is(err, fs.ErrNotExist) && (t.TableSchema.IsIndexTable() || t.overwritten(ctx)) {
+			t.Updates = "" // that of the main table, or none
 			return t.checkUpdates(ctx, nil)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -43,6 +43,34 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	t.UpdatesNull = list == nil
 	t.setUpdates(list)
 	return t.checkUpdates(ctx, list)
+}
+
+// overwritten reports whether the update status that tablestatus names, and that is missing, is one that CarbonData did
+// not write: overwriting a partition records its time in place of a name, without the prefix that names have. The table
+// has no delete delta of that time or before; a later one is of a delete that has not ended.
+func (t *Managed) overwritten(ctx context.Context) bool {
+	when, ok := status.Millis(path.Base(t.Updates))
+	if !ok || t.TableSchema.Partition == nil {
+		return false
+	}
+	for i := range t.Loads {
+		places, err := t.Folders(ctx, &t.Loads[i])
+		for _, p := range places {
+			for info, err := range t.Tree.List(ctx, p.Dir) {
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return false
+				}
+				_, at := status.SegmentOf(path.Base(info.Name))
+				if strings.HasSuffix(info.Name, layout.DeltaExt) && at <= when {
+					return false
+				}
+			}
+		}
+		if err != nil && t.Loads[i].Counts() {
+			return false
+		}
+	}
+	return true
 }
 
 // readAgain reads tablestatus again if somebody changed it since it was read, and reports whether it did. Loads begin,

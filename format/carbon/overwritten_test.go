@@ -1,0 +1,77 @@
+package carbon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestOverwrittenPartition: where CarbonData 2.3.0 overwrites a partition of a table without deletes, it records the
+// time in place of the name of an update status, and writes none. As CarbonData, stoa reads and changes such a table. A
+// name with the usual prefix, or a delete delta of that time or before, means that an update status is lost.
+func TestOverwrittenPartition(t *testing.T) {
+	const when, delta = "1795249949999", "/part-0-0_batchno0-0-0-1795249943470.deletedelta"
+	with := func(name, also string) *store.Memory {
+		tree := loaded(t, filepath.Join(golden2, "managed/managed_part"))
+		var entries []map[string]string
+		if err := json.Unmarshal(tree.Bytes("t/Metadata/tablestatus"), &entries); err != nil {
+			t.Fatal(err)
+		}
+		entries[0]["updateStatusFileName"] = name
+		entries[0]["updateDeltaStartTimestamp"], entries[0]["updateDeltaEndTimestamp"] = when, when
+		b, err := json.Marshal(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Put("t/Metadata/tablestatus", b)
+		if also != "" {
+			for _, n := range tree.Names() {
+				if strings.HasSuffix(n, ".carbondata") {
+					tree.Put(path.Dir(n)+also, []byte("{}"))
+				}
+			}
+		}
+		return tree
+	}
+	tree := with(when, "")
+	if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); err != nil || len(rows) != 65 {
+		t.Errorf("%d rows of 65, %v", len(rows), err)
+	}
+	for _, f := range verdict(t, tree) {
+		if f.Severity > region.Note {
+			t.Errorf("%+v", f)
+		}
+	}
+	for what, tree := range map[string]*store.Memory{"a lost status": with("tableupdatestatus-"+when, ""),
+		"a delta": with(when, delta)} {
+		_, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+		if !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: got %d rows, %v, want corrupt", what, len(rows), err)
+		}
+	}
+
+	c, dir := changer(t, "managed_part")
+	y := valuesOf(t, dir, "y")
+	if err := os.WriteFile(filepath.Join(dir, "Metadata/tablestatus"), tree.Bytes("t/Metadata/tablestatus"),
+		0o666); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Delete(t.Context(), stoa.DeleteOptions{Where: "y = " + y[0]}); err != nil || n == 0 {
+		t.Fatal(n, err)
+	}
+	want := slices.DeleteFunc(slices.Clone(y), func(s string) bool { return s == y[0] })
+	if got := valuesOf(t, dir, "y"); !slices.Equal(got, want) {
+		t.Errorf("after a delete: got %v, want %v", got, want)
+	}
+	healthy(t, dir)
+}
