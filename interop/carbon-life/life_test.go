@@ -258,10 +258,12 @@ func (l *life) create(t *table, spark bool) error {
 
 // properties draws properties of a table that both know.
 func (l *life) properties() (out [][2]string) {
+	lists := slices.ContainsFunc(l.t.columns, func(c column) bool { return strings.HasPrefix(c.kind, "array") })
 	for _, p := range [][2]string{{"local_dictionary_enable", "false"}, {"carbon.column.compressor", "zstd"},
 		{"carbon.column.compressor", "gzip"}, {"table_blocksize", "1"}, {"table_page_size_inmb", "1"},
 		{"table_blocklet_size", "8"}, {"local_dictionary_threshold", "1000"}, {"comment", "a life"}} {
-		if twice := len(out) > 0 && out[len(out)-1][0] == p[0]; l.r.IntN(5) == 0 && !twice {
+		if twice := len(out) > 0 && out[len(out)-1][0] == p[0]; l.r.IntN(5) == 0 && !twice &&
+			!(p[0] == "table_page_size_inmb" && lists && l.t.partition != "") {
 			out = append(out, p)
 		}
 	}
