@@ -117,7 +117,10 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, err
 	}
 	if r.Checked = r.Added+r.Deleted == 0; r.Checked || o.DryRun {
-		return r, nil
+		if !o.DryRun && !o.Delta {
+			err = o.Home.renewHint(ctx)
+		}
+		return r, err
 	}
 	name, metadata, s, err := c.Close(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stoa/store"
@@ -64,6 +65,36 @@ func (h Home) Kinds(ctx context.Context) (kinds []string, err error) {
 		}
 	}
 	return kinds, nil
+}
+
+// renewHint corrects the file by which some readers find the newest metadata: a run that was killed after its change
+// has left the number of those before it.
+func (h Home) renewHint(ctx context.Context) error {
+	const dir, hint = "metadata", "metadata/version-hint.text"
+	newest := 0
+	for info, err := range h.tree.List(ctx, h.name(dir)) {
+		if err != nil {
+			return err
+		}
+		name, ours := strings.CutPrefix(path.Base(info.Name), "v")
+		name, whole := strings.CutSuffix(name, ".metadata.json")
+		if n, err := strconv.Atoi(name); ours && whole && err == nil {
+			newest = max(newest, n)
+		}
+	}
+	src, err := h.tree.Open(ctx, h.name(hint))
+	if err != nil {
+		return nil // there is none, and readers find the newest themselves
+	}
+	defer src.Close()
+	text := make([]byte, min(src.Size(), 32))
+	if n, err := src.ReadAt(ctx, text, 0); n < len(text) && err != nil {
+		return err
+	}
+	if was, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || was >= newest {
+		return nil
+	}
+	return h.replace(ctx, hint, []byte(strconv.Itoa(newest)))
 }
 
 // Later reports whether a catalogue of the table has other versions than the first. It may have removed that one.
