@@ -117,10 +117,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, err
 	}
 	if r.Checked = r.Added+r.Deleted == 0; r.Checked || o.DryRun {
-		if !o.DryRun && !o.Delta {
-			err = o.Home.renewHint(ctx)
-		}
-		return r, err
+		return r, o.renewHint(ctx)
 	}
 	name, metadata, s, err := c.Close(ctx)
 	if err != nil {

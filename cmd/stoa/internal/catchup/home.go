@@ -69,7 +69,11 @@ func (h Home) Kinds(ctx context.Context) (kinds []string, err error) {
 
 // renewHint corrects the file by which some readers find the newest metadata: a run that was killed after its change
 // has left the number of those before it.
-func (h Home) renewHint(ctx context.Context) error {
+func (o *Options) renewHint(ctx context.Context) error {
+	if o.DryRun || o.Delta {
+		return nil
+	}
+	h := o.Home
 	const dir, hint = "metadata", "metadata/version-hint.text"
 	newest := 0
 	for info, err := range h.tree.List(ctx, h.name(dir)) {
