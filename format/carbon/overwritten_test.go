@@ -12,6 +12,7 @@ import (
 
 	"stoa"
 	"stoa/fault"
+	"stoa/format/carbon"
 	"stoa/region"
 	"stoa/store"
 )
@@ -74,4 +75,25 @@ func TestOverwrittenPartition(t *testing.T) {
 		t.Errorf("after a delete: got %v, want %v", got, want)
 	}
 	healthy(t, dir)
+}
+
+// TestCleanWithoutUpdateStatus: clean removes no delete delta of a table whose update status is lost.
+func TestCleanWithoutUpdateStatus(t *testing.T) {
+	_, dir := changer(t, "managed_del")
+	lost, err := filepath.Glob(filepath.Join(dir, "Metadata", "tableupdatestatus-*"))
+	if err != nil || len(lost) == 0 {
+		t.Fatal(lost, err)
+	}
+	for _, name := range lost {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := snapshot(t, dir)
+	if _, err := carbon.Clean(t.Context(), dir, false); err == nil {
+		t.Error("clean succeeded without the update status")
+	}
+	if snapshot(t, dir) != before {
+		t.Error("clean changed a table whose update status is lost")
+	}
 }

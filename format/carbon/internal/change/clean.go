@@ -176,8 +176,9 @@ func readUpdates(dir string, s status.StatusFile) (list []map[string]any, err er
 	if len(s) == 0 || status.StatusEntry(s[0]).Text("updateStatusFileName") == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "Metadata", status.StatusEntry(s[0]).Text("updateStatusFileName")))
-	if errors.Is(err, fs.ErrNotExist) { // the table is readable, so it has none: a partition was overwritten
+	name := status.StatusEntry(s[0]).Text("updateStatusFileName")
+	b, err := os.ReadFile(filepath.Join(dir, "Metadata", name))
+	if _, ok := status.Millis(name); ok && errors.Is(err, fs.ErrNotExist) { // a time, see table.overwritten
 		return nil, nil
 	}
 	if err != nil {
