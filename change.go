@@ -448,28 +448,19 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 	keys := &alter.Keys{Columns: o.Key, Seen: map[string]bool{}}
 	lo := format.LoadOptions{Opts: format.MergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
 	if o.DryRun {
-		err := c.mergeDry(ctx, sc, keys.Of(rows), keys, lo, &out)
+		bad, err := c.bad(ctx, sc, lo, o.AppendOptions)
+		if err == nil {
+			out.Rows, err = c.addDry(ctx, sc, bad.Of(keys.Of(rows)), lo)
+		}
+		if err == nil {
+			err = c.replace(ctx, keys, nil, &out)
+		}
 		return out, err
 	}
 	err = c.addRows(ctx, sc, keys.Of(rows), lo, o.NoCheck, &out.AppendResult, func(l format.Load) error {
 		return c.replace(ctx, keys, l, &out)
 	})
 	return out, err
-}
-
-// mergeDry counts the rows that a merge would replace and add.
-func (c *Changer) mergeDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
-	keys *alter.Keys, lo format.LoadOptions, out *MergeResult) (err error) {
-	if c.change.CheckAppend != nil {
-		err = c.change.CheckAppend(ctx, c.place, sc, lo)
-	}
-	if err == nil {
-		out.Rows, err = rowsOf(rows)
-	}
-	if err == nil {
-		err = c.replace(ctx, keys, nil, out)
-	}
-	return err
 }
 
 // replace deletes the rows with the keys and, in the same change, adds those written to l; if l is nil, it counts them.

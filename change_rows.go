@@ -103,12 +103,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	defer func() { out.Bad = bad.Count() }()
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {
-		if c.change.CheckAppend != nil {
-			err = c.change.CheckAppend(ctx, c.place, sc, lo)
-		}
-		if err == nil {
-			out.Rows, err = rowsOf(rows)
-		}
+		out.Rows, err = c.addDry(ctx, sc, rows, lo)
 		return out, err
 	}
 	if o.Overwrite { // a concurrent compaction would bring the overwritten rows back
@@ -225,8 +220,14 @@ func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*altered.
 	return altered.New(sc, list), err
 }
 
-// rowsOf counts the rows of the batches.
-func rowsOf(rows iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
+// addDry counts the rows that a load would add.
+func (c *Changer) addDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	lo format.LoadOptions) (n int64, err error) {
+	if c.change.CheckAppend != nil {
+		if err := c.change.CheckAppend(ctx, c.place, sc, lo); err != nil {
+			return 0, err
+		}
+	}
 	for b, err := range rows {
 		if err != nil {
 			return n, err
