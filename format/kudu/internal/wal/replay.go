@@ -423,9 +423,10 @@ func (x *Replayer) altered(version uint32, s *meta.Schema) {
 	x.known[version] = s
 }
 
-// newest notes that the log continues with a newer schema than the superblock's, with which the table is read.
+// newest notes that the log continues with a newer schema than the superblock's, with which the table is read. A tablet
+// that is made of its log alone has no superblock: it is read with the schema with which the log ends.
 func (x *Replayer) newest(at fault.Span) {
-	if x.version <= x.T.SchemaVersion {
+	if x.version <= x.T.SchemaVersion || x.T.Rebuilt {
 		return
 	}
 	if why := x.T.Schema.Differs(x.schema); why != "" {
