@@ -14,6 +14,7 @@ import (
 	"stoa/format"
 	"stoa/internal/altered"
 	"stoa/internal/content"
+	"stoa/internal/scan"
 	"stoa/store"
 )
 
@@ -248,15 +249,17 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 
 // readBack returns the checksums of t, read with so much memory; 0: with what every reader may take.
 func (p *proof) readBack(ctx context.Context, t *Table, plan *content.Plan, memory int64) (content.Sum, error) {
+	workers := plan.Summers(1, max(1, min(p.o.Parallel, scan.MaxWorkers)))
+	err := t.Each(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: len(workers), Memory: memory},
+		func(worker int, b arrow.RecordBatch) error {
+			workers[worker].Add(b)
+			return nil
+		})
 	out := plan.Summer(1)
-	for b, err := range t.Scan(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel,
-		Memory: memory}) {
-		if err != nil {
-			return content.Sum{}, err
-		}
-		out.Add(b)
+	for _, w := range workers {
+		out.AddSum(w.Sum())
 	}
-	return out.Sum(), nil
+	return out.Sum(), err
 }
 
 // memory returns roughly how many bytes may be held while an output is read back: the writer's memory option, or 512

@@ -18,13 +18,16 @@ package stoa
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/address"
 	"stoa/internal/arrowschema"
@@ -234,14 +237,24 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	if spec.Damaged != SkipRows {
 		spec.Columns = []string{}
 	}
-	var n int64
+	var n atomic.Int64
+	if spec.Parallel > 1 && spec.Damaged == Fail && spec.divides() {
+		err := t.Each(ctx, spec, func(_ int, b arrow.RecordBatch) error {
+			n.Add(b.NumRows())
+			return nil
+		})
+		if !errors.Is(err, fault.Corrupt) {
+			return n.Load(), err
+		}
+		n.Store(0) // of several damages, the first in the table's order is returned
+	}
 	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {
-			return n, err
+			return n.Load(), err
 		}
-		n += b.NumRows()
+		n.Add(b.NumRows())
 	}
-	return n, nil
+	return n.Load(), nil
 }
 
 // countKnown is Count for a scan without a filter where metadata have the number of rows. As after every scan, the

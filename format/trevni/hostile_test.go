@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"math"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
@@ -137,6 +139,35 @@ func TestNoVerifyLocatesChecksums(t *testing.T) {
 		format.OpenOptions{NoVerify: true})
 	if err != nil || cols[0].String() != "[5 -5 70]" {
 		t.Errorf("crc_before_data: %v, %v", cols, err)
+	}
+}
+
+// TestNoVerifyKeepsThePlaceOfChecksums: after one block has shown where the checksums lie, those of the next blocks lie
+// there, too, whether they match or not. They are not even computed.
+func TestNoVerifyKeepsThePlaceOfChecksums(t *testing.T) {
+	for _, front := range []bool{false, true} {
+		var blocks []handBlock
+		for i := range byte(3) {
+			data := []byte{7 + i, 0, 0, 0, 8 + i, 0, 0, 0}
+			sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data))
+			if i > 0 {
+				data[4] ^= 64
+			}
+			stored := string(data) + string(sum)
+			if front {
+				stored = string(sum) + string(data)
+			}
+			blocks = append(blocks, handBlock{2, len(data), len(data), stored})
+		}
+		file := handFile(2, 6, handMeta("trevni.codec", "null", "trevni.checksum", "crc32"),
+			[][]byte{handMeta("trevni.name", "x", "trevni.type", "fixed32")}, handColumn(blocks...))
+		got, err := scanHand(t, file, format.OpenOptions{NoVerify: true})
+		if want := "[7,8,8,73,9,74]"; got != want || err != nil {
+			t.Errorf("before the data %t: expected %s, got %s, %v", front, want, got, err)
+		}
+		if got, err := scanHand(t, file, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("before the data %t, verified: expected damage, got %s, %v", front, got, err)
+		}
 	}
 }
 

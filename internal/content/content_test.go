@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -366,6 +367,50 @@ func TestSumIsThatOfTheRows(t *testing.T) {
 			if (want.Difference(got) == "") != same {
 				t.Fatalf("seed %d: %q", seed, want.Difference(got))
 			}
+		}
+	}
+}
+
+// TestSummersWorkTogether: batches that several Summers of one side share, each on its own goroutine, have the sum that
+// one Summer gives them, also if they are codes of different dictionaries.
+func TestSummersWorkTogether(t *testing.T) {
+	const workers = 4
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var all [][]arrow.RecordBatch
+		coded := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+		sc := arrow.NewSchema([]arrow.Field{{Name: "d", Type: coded, Nullable: true},
+			{Name: "l", Type: arrow.ListOf(coded), Nullable: true}}, nil)
+		one := Same(sc).Summer(1)
+		for range workers {
+			own := batches(r, sc, randomRows(r, sc, 400))
+			for _, b := range own {
+				one.Add(b)
+			}
+			all = append(all, own)
+		}
+		p := Same(sc)
+		sums := p.Summers(1, workers)
+		var wait sync.WaitGroup
+		for i, own := range all {
+			wait.Go(func() {
+				for range 20 {
+					for _, b := range own {
+						sums[i].Add(b)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		want, got := p.Summer(1), p.Summer(1)
+		for range 20 {
+			want.AddSum(one.Sum())
+		}
+		for _, s := range sums {
+			got.AddSum(s.Sum())
+		}
+		if !want.Sum().Equal(got.Sum()) {
+			t.Fatalf("seed %d: %s", seed, want.Sum().Difference(got.Sum()))
 		}
 	}
 }

@@ -230,6 +230,33 @@ func (p *Plan) Summer(side int) *Summer {
 	return s
 }
 
+// Summers returns n Summers for one side, which may work concurrently.
+func (p *Plan) Summers(side, n int) []*Summer {
+	out := make([]*Summer, n)
+	for i := range out {
+		own := *p
+		own.columns = slices.Clone(p.columns)
+		for k := range own.columns {
+			own.columns[k].node = own.columns[k].node.clone()
+		}
+		out[i] = own.Summer(side)
+	}
+	return out
+}
+
+// clone returns a copy without the state of hashing.
+func (n *node) clone() *node {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	c.kept, c.children = [2]kept{}, slices.Clone(n.children)
+	for i := range c.children {
+		c.children[i] = c.children[i].clone()
+	}
+	return &c
+}
+
 // node describes how cells of two types are hashed.
 type node struct {
 	way      diff.Kind

@@ -32,6 +32,9 @@ type (
 	PageInfo = window.PageInfo
 )
 
+// MaxWorkers is the maximum number of workers of a scan.
+const MaxWorkers = plan.MaxWorkers
+
 // The damage policies.
 const (
 	Fail      = plan.Fail

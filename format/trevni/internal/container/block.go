@@ -70,8 +70,8 @@ func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *v
 }
 
 // OpenBlock checks and decompresses a block, stored with its checksum. Errors are relative to these bytes or, if exact
-// is false, to the decompressed ones. With noVerify checksums are compared all the same, because that shows where in
-// the block they lie, but a mismatch is not an error.
+// is false, to the decompressed ones. With noVerify checksums are compared until one matches, because that shows where
+// in the blocks they lie, but a mismatch is not an error.
 func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Arena,
 	noVerify bool) (o Opened, err error) {
 	if col.Problem != nil {
@@ -86,22 +86,23 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 		return o, err
 	}
 	usual := UsualSum(d).Front
+	if form := f.form.Load(); noVerify && form != nil && !(form.Zero && !isZero(stored, form.Front)) {
+		if o, err = f.apart(col, b, stored, *form, a); err == nil {
+			return o, nil
+		}
+	}
 	var first error
 	var whole *Opened // the result if no checksum matches
 	zero := false
 	for _, front := range [2]bool{usual, !usual} {
-		data, sum := stored[:len(stored)-4], stored[len(stored)-4:]
-		o = Opened{At: b.At.Sub(0, b.At.Len-4), Exact: col.Kind == layout.CodecNone}
-		if front {
-			data, sum = stored[4:], stored[:4]
-			o.At.Off += 4
-		}
-		o.Unpacked, err = f.unpack(col, b, data, a)
-		o.Raw = o.Unpacked.Raw
+		data, sum := divided(stored, front)
+		o, err = f.apart(col, b, stored, sumForm{Front: front}, a)
+		o.Sum = sumForm{}
 		if err == nil {
 			if form, ok := matchingForm(sum, o.Raw, data, col.Kind, d); ok {
 				form.Front = front
 				o.Sum = form
+				f.learn(form)
 				return o, nil
 			}
 			if whole == nil {
@@ -110,7 +111,7 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 			}
 			if front == usual {
 				_, ours := layout.Get(f.Header.Meta, layout.SealKey) // our writer never writes such a checksum
-				zero = col.Kind == layout.CodecNone && d == layout.Avro && binary.LittleEndian.Uint32(sum) == 0 && !ours
+				zero = col.Kind == layout.CodecNone && d == layout.Avro && isZero(stored, front) && !ours
 			}
 			err = wrongSum(b.At, d, sum, o.Raw)
 		}
@@ -122,11 +123,44 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 	case zero:
 		// only where Avro writes it, and only if no checksum matches elsewhere: data may well begin or end with zeros
 		whole.Sum = sumForm{Zero: true}
+		f.learn(whole.Sum)
 		return *whole, nil
 	case whole != nil && noVerify:
 		return *whole, nil
 	}
 	return o, first
+}
+
+// divided returns the data and the checksum of a stored block.
+func divided(stored []byte, front bool) (data, sum []byte) {
+	if front {
+		return stored[4:], stored[:4]
+	}
+	return stored[:len(stored)-4], stored[len(stored)-4:]
+}
+
+func isZero(stored []byte, front bool) bool {
+	_, sum := divided(stored, front)
+	return binary.LittleEndian.Uint32(sum) == 0
+}
+
+// learn records the form of the first checksum that says where in the blocks checksums lie.
+func (f *File) learn(form sumForm) {
+	if f.form.Load() == nil {
+		f.form.Store(&form)
+	}
+}
+
+// apart decompresses a block whose checksum has the given form, without comparing it.
+func (f *File) apart(col *layout.Column, b *Block, stored []byte, form sumForm, a *vec.Arena) (o Opened, err error) {
+	o = Opened{At: b.At.Sub(0, b.At.Len-4), Exact: col.Kind == layout.CodecNone, Sum: form}
+	if form.Front {
+		o.At.Off += 4
+	}
+	data, _ := divided(stored, form.Front)
+	o.Unpacked, err = f.unpack(col, b, data, a)
+	o.Raw = o.Unpacked.Raw
+	return o, err
 }
 
 // wrongSum reports the stored checksum and the computed one in the usual form.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/format"
@@ -21,6 +22,8 @@ type File struct {
 	Header   layout.Header
 	Limits   format.Limits
 	NoVerify bool
+
+	form atomic.Pointer[sumForm] // of the first checksum that matched; nil: none has yet
 
 	mu         sync.Mutex
 	columns    []descriptorsOf // read when needed
