@@ -71,7 +71,8 @@ func TestCountOfWorkers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			some, err := table.Count(t.Context(), stoa.ScanSpec{Parallel: workers, Batch: 700, Filter: where, Limit: 99})
+			some, err := table.Count(t.Context(),
+				stoa.ScanSpec{Parallel: workers, Batch: 700, Filter: where, Limit: 99})
 			if err != nil || some != 99 {
 				t.Errorf("%s, %d workers: of 99 rows %d were counted, %v", f.format, workers, some, err)
 			}

@@ -12,8 +12,9 @@ import (
 
 // Each reads the rows that spec selects, in any order: do is called on the goroutines of the spec.Parallel workers, by
 // each with the batches that it read, so that nothing waits for another goroutine. worker, below spec.Parallel, is
-// whose call it is; a worker calls do once at a time. A batch is valid during the call, unless it is retained. The
-// first error, also of do, ends the reading and is returned; do may then have been called with any of the batches.
+// whose call it is; a worker calls do once at a time. A batch is valid during the call, unless it is retained. An
+// error, also of do, ends the reading and is returned; do may then have been called with any of the batches. Of several
+// places that cannot be read, the error is the one that Scan would return.
 // spec.Lost is called by one goroutine at a time. With spec.Rows or spec.Limit there is one worker.
 func (t *Table) Each(ctx context.Context, spec ScanSpec, do func(worker int, b arrow.RecordBatch) error) error {
 	sc, err := t.ScanSchema(spec)

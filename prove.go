@@ -249,17 +249,9 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 
 // readBack returns the checksums of t, read with so much memory; 0: with what every reader may take.
 func (p *proof) readBack(ctx context.Context, t *Table, plan *content.Plan, memory int64) (content.Sum, error) {
-	workers := plan.Summers(1, max(1, min(p.o.Parallel, scan.MaxWorkers)))
-	err := t.Each(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: len(workers), Memory: memory},
-		func(worker int, b arrow.RecordBatch) error {
-			workers[worker].Add(b)
-			return nil
-		})
-	out := plan.Summer(1)
-	for _, w := range workers {
-		out.AddSum(w.Sum())
-	}
-	return out.Sum(), err
+	sums := plan.Summers(1, max(1, min(p.o.Parallel, scan.MaxWorkers)))
+	err := t.Each(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: len(sums), Memory: memory}, sums.Add)
+	return sums.Sum(), err
 }
 
 // memory returns roughly how many bytes may be held while an output is read back: the writer's memory option, or 512

@@ -3,16 +3,15 @@ package stoa
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"reflect"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/array/arreflect"
 
 	"stoa/fault"
+	"stoa/internal/rows"
 	"stoa/pred"
 )
 
@@ -146,60 +145,10 @@ func rowFields(t reflect.Type, sc *arrow.Schema) (out []rowField, err error) {
 // nullsFit returns an error if a column has a null that its field cannot hold.
 func nullsFit(b arrow.RecordBatch, fields []rowField) error {
 	for i, f := range fields {
-		if path, ok := nullFits(b.Column(i), f.typ); !ok {
+		if path, ok := rows.NullsFit(b.Column(i), f.typ); !ok {
 			return fault.New(fault.Invalid, fault.Span{}, "column "+f.column+path,
 				"it has a null, and the field for it, a %s, cannot be nil", f.typ)
 		}
 	}
 	return nil
-}
-
-// nullFits reports whether t can hold the nulls of a. If not, path leads from a to the value that is null.
-func nullFits(a arrow.Array, t reflect.Type) (path string, ok bool) {
-	nilable := false
-	for t.Kind() == reflect.Pointer {
-		t, nilable = t.Elem(), true
-	}
-	if k := t.Kind(); k == reflect.Slice || k == reflect.Map {
-		nilable = true
-	}
-	if a.NullN() > 0 && !nilable {
-		return "", false
-	}
-	switch a := a.(type) {
-	case *array.Struct:
-		if t.Kind() != reflect.Struct {
-			return "", true
-		}
-		return structNullsFit(a, t)
-	case array.ListLike:
-		if t.Kind() == reflect.Slice && a.DataType().ID() != arrow.MAP {
-			values := a.ListValues()
-			return nullFits(values, t.Elem())
-		}
-	}
-	return "", true
-}
-
-// structNullsFit checks the fields of those structs that are not null.
-func structNullsFit(a *array.Struct, t reflect.Type) (string, bool) {
-	st := a.DataType().(*arrow.StructType)
-	for i, f := range st.Fields() {
-		for _, g := range reflect.VisibleFields(t) {
-			name, _, _ := strings.Cut(g.Tag.Get("arrow"), ",")
-			if name != f.Name && (name != "" || g.Name != f.Name) {
-				continue
-			}
-			child := a.Field(i)
-			for row := range a.Len() {
-				if a.IsNull(row) || child.IsValid(row) {
-					continue
-				}
-				if k := g.Type.Kind(); k != reflect.Pointer && k != reflect.Slice && k != reflect.Map {
-					return fmt.Sprintf(".%s", f.Name), false
-				}
-			}
-		}
-	}
-	return "", true
 }

@@ -18,7 +18,6 @@ package stoa
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -27,7 +26,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/address"
 	"stoa/internal/arrowschema"
@@ -238,15 +236,9 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 		spec.Columns = []string{}
 	}
 	var n atomic.Int64
-	if spec.Parallel > 1 && spec.Damaged == Fail && spec.divides() {
-		err := t.Each(ctx, spec, func(_ int, b arrow.RecordBatch) error {
-			n.Add(b.NumRows())
-			return nil
-		})
-		if !errors.Is(err, fault.Corrupt) {
-			return n.Load(), err
-		}
-		n.Store(0) // of several damages, the first in the table's order is returned
+	if spec.Damaged == Fail && spec.divides() { // otherwise losses are told in order
+		err := t.Each(ctx, spec, func(_ int, b arrow.RecordBatch) error { n.Add(b.NumRows()); return nil })
+		return n.Load(), err
 	}
 	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {

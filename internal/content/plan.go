@@ -230,9 +230,27 @@ func (p *Plan) Summer(side int) *Summer {
 	return s
 }
 
-// Summers returns n Summers for one side, which may work concurrently.
-func (p *Plan) Summers(side, n int) []*Summer {
-	out := make([]*Summer, n)
+// Summers are Summers of one side of a plan, each of which may work on a goroutine of its own.
+type Summers []*Summer
+
+// Add adds a batch to one of them. The error is nil, so that Add can be what is called for each batch of a table.
+func (s Summers) Add(worker int, b arrow.RecordBatch) error {
+	s[worker].Add(b)
+	return nil
+}
+
+// Sum returns the sum over the batches of all.
+func (s Summers) Sum() Sum {
+	for _, more := range s[1:] {
+		s[0].AddSum(more.Sum())
+		more.sum = more.plan.Summer(more.side).sum
+	}
+	return s[0].Sum()
+}
+
+// Summers returns n Summers for one side, at least one.
+func (p *Plan) Summers(side, n int) Summers {
+	out := make(Summers, n)
 	for i := range out {
 		own := *p
 		own.columns = slices.Clone(p.columns)

@@ -18,8 +18,9 @@ import (
 )
 
 // Each reads the rows that spec selects with spec.Parallel workers, each of which calls do with its own batches, in any
-// order: nothing is handed from one goroutine to another. A batch is valid during the call. The first error ends the
-// scan and is returned. Spec.Lost is called by one goroutine at a time. A scan with Rows or a Limit has one worker.
+// order: nothing is handed from one goroutine to another. A batch is valid during the call. An error ends the scan and
+// is returned; of several places that cannot be read, it is the first. Spec.Lost is called by one goroutine at a time.
+// A scan with Rows or a Limit has one worker.
 func Each(ctx context.Context, src fetch.Source, spec plan.Spec, do func(worker int, b arrow.RecordBatch) error) error {
 	if spec.Parallel <= 1 || spec.Limit > 0 || spec.Rows != (vec.Range{}) {
 		spec.Parallel = 1
@@ -58,7 +59,8 @@ type each struct {
 	cancel func()
 
 	mu      sync.Mutex
-	failed  error // the first error
+	failed  error // what ends the scan
+	at      int   // the task that failed: what comes before it is still read
 	refused error // the first loss of something unsupported
 	damaged bool  // there were other losses
 	rows    int64
@@ -77,36 +79,59 @@ func (e *each) lose(l region.Loss) {
 	}
 }
 
-// fail ends the scan with err, unless it has ended already.
-func (e *each) fail(err error) {
+// damage is the error of a task that could not be read. Earlier tasks, which are being read, may have an earlier one.
+type damage struct{ error }
+
+// fail ends the scan with the error of task i. Damage leaves the tasks before it to end by themselves.
+func (e *each) fail(i int, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.failed == nil {
-		e.failed = err
+	d, damaged := err.(damage)
+	if damaged {
+		err = d.error
+	} else {
+		defer e.cancel()
 	}
-	e.cancel()
+	if e.failed == nil || damaged && i < e.at {
+		e.failed, e.at = err, i
+	}
+}
+
+// over reports whether an earlier task than i has failed.
+func (e *each) over(i int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failed != nil && i >= e.at
 }
 
 func (e *each) run(ctx context.Context, r *run) error {
-	work := make(chan *task)
+	type numbered struct {
+		*task
+		i int
+	}
+	work := make(chan numbered)
 	var all sync.WaitGroup
 	for k := range r.Plan.Spec.Parallel {
 		all.Go(func() {
 			for t := range work {
-				if err := e.read(ctx, r, k, t); err != nil {
-					e.fail(err)
+				if err := e.read(ctx, r, k, t.i, t.task); err != nil {
+					e.fail(t.i, err)
 				}
 			}
 		})
 	}
+	i := 0
 	for t, err := range r.tasks(ctx) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
-			e.fail(err)
+			e.fail(i, damage{err})
 			break
 		}
 		select {
-		case work <- t:
+		case work <- numbered{t, i}:
 		case <-ctx.Done():
+		}
+		if i++; e.over(i) {
+			break
 		}
 	}
 	close(work)
@@ -117,9 +142,9 @@ func (e *each) run(ctx context.Context, r *run) error {
 	return e.failed
 }
 
-// read reads a task on worker k. It recovers from panics, which nobody could catch here.
-func (e *each) read(ctx context.Context, r *run, k int, t *task) (err error) {
-	if err := ctx.Err(); err != nil {
+// read reads task i on worker k. It recovers from panics, which nobody could catch here.
+func (e *each) read(ctx context.Context, r *run, k, i int, t *task) (err error) {
+	if err := ctx.Err(); err != nil || e.over(i) {
 		return err
 	}
 	defer func() {
@@ -141,7 +166,7 @@ func (e *each) read(ctx context.Context, r *run, k int, t *task) (err error) {
 			err = e.do(k, b)
 		}
 		failed = err
-		return err == nil
+		return err == nil && !e.over(i)
 	})
 	defer out.Release()
 	w := &run{Shared: window.Shared{Plan: &own, Src: r.Src, Out: out}}
@@ -151,8 +176,11 @@ func (e *each) read(ctx context.Context, r *run, k int, t *task) (err error) {
 	e.mu.Lock()
 	e.rows += rows
 	e.mu.Unlock()
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return failed
+	case err == nil || errors.Is(err, emit.ErrLeft):
+		return nil
 	}
-	return err
+	return damage{err}
 }

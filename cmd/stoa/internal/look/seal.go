@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,14 +239,12 @@ func sealTable(a *cli.App, ctx context.Context, name string, o stoa.OpenOptions)
 	if len(sources) > 0 {
 		out.Format = sources[0].Format
 	}
-	s := content.Same(t.Schema()).Summer(0)
-	for b, err := range t.Scan(ctx, stoa.ScanSpec{Alloc: cli.Pool, Unordered: true}) {
-		if err != nil {
-			return out, err
-		}
-		s.Add(b)
+	sums := content.Same(t.Schema()).Summers(0, runtime.NumCPU())
+	spec := stoa.ScanSpec{Alloc: cli.Pool, Unordered: true, Parallel: len(sums)}
+	if err := t.Each(ctx, spec, sums.Add); err != nil {
+		return out, err
 	}
-	sum := s.Sum()
+	sum := sums.Sum()
 	out.Rows, out.Sum = sum.Rows, sum.String()
 	for i, c := range sum.Columns {
 		out.Columns = append(out.Columns,
