@@ -290,7 +290,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   internal/arrowschema
   internal/extremes
   internal/check internal/health internal/scan internal/share internal/content internal/fieldnames internal/glob
-  internal/parked internal/parts internal/positions
+  internal/parked internal/parts internal/positions internal/rows
   internal/settle internal/diff internal/watched internal/foreign
   -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget

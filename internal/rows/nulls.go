@@ -9,7 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// NullsFit reports whether values of type t can hold the nulls of a. If not, path leads from a to the value that is null.
+// NullsFit reports whether values of type t can hold the nulls of a. If not, path leads from a to the value that is
+// null.
 func NullsFit(a arrow.Array, t reflect.Type) (path string, ok bool) {
 	nilable := false
 	for t.Kind() == reflect.Pointer {
