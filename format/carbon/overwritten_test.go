@@ -77,6 +77,53 @@ func TestOverwrittenPartition(t *testing.T) {
 	healthy(t, dir)
 }
 
+// TestOverwrittenPartitionElsewhere: with a partition outside of a table whose update status is only a time, what needs
+// the partition is refused because of its location, as without the time, and what does not is done. If the location is
+// followed, a delete delta there means that an update status is lost.
+func TestOverwrittenPartitionElsewhere(t *testing.T) {
+	dir := movedPartition(t, "apart/country=c1", "") + "/t"
+	place := filepath.Join(t.TempDir(), "place")
+	if err := os.CopyFS(place, os.DirFS(filepath.Join(dir, "country=c0/y=2019"))); err != nil {
+		t.Fatal(err)
+	}
+	list := entries(t, dir)
+	list[0]["updateStatusFileName"] = "1795249949999"
+	b, err := json.Marshal(list)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "Metadata", "tablestatus"), b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := func(external string) stoa.OpenOptions {
+		return stoa.OpenOptions{Opts: map[string]string{"external": external}}
+	}
+	if _, rows, err := read(t, dir, opened("false"), stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) ||
+		!strings.Contains(err.Error(), "external=true") {
+		t.Errorf("got %d rows, %v, want unsupported", len(rows), err)
+	}
+	c, err := stoa.OpenChanger(t.Context(), dir, opened("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	country, y := "c9", "2019"
+	if _, err := c.AddPartition(t.Context(), stoa.PartitionOptions{Location: place,
+		Partition: map[string]*string{"country": &country, "y": &y}}); err != nil {
+		t.Error(err)
+	}
+	_, before, err := read(t, dir, opened("true"), stoa.ScanSpec{})
+	if err != nil || len(before) <= 65 {
+		t.Errorf("%d rows, %v", len(before), err)
+	}
+	delta := filepath.Join(filepath.Dir(dir), "apart/country=c1/y=2019/part-0-0_batchno0-0-0-1795249943470.deletedelta")
+	if err := os.WriteFile(delta, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, rows, err := read(t, dir, opened("true"), stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("with a delta: got %d rows, %v, want corrupt", len(rows), err)
+	}
+}
+
 // TestCleanWithoutUpdateStatus: clean removes no delete delta of a table whose update status is lost.
 func TestCleanWithoutUpdateStatus(t *testing.T) {
 	_, dir := changer(t, "managed_del")

@@ -47,7 +47,8 @@ func (t *Managed) readStatus(ctx context.Context) error {
 
 // overwritten reports whether the update status that tablestatus names, and that is missing, is one that CarbonData did
 // not write: overwriting a partition records its time in place of a name, without the prefix that names have. The table
-// has no delete delta of that time or before; a later one is of a delete that has not ended.
+// has no delete delta of that time or before; a later one is of a delete that has not ended. Segments at locations that
+// are not followed have their rows refused, so that theirs do not matter.
 func (t *Managed) overwritten(ctx context.Context) bool {
 	when, ok := status.Millis(path.Base(t.Updates))
 	if !ok || t.TableSchema.Partition == nil {
@@ -66,7 +67,7 @@ func (t *Managed) overwritten(ctx context.Context) bool {
 				}
 			}
 		}
-		if err != nil && t.Loads[i].Counts() {
+		if err != nil && t.Loads[i].Counts() && !errors.Is(err, fault.Unsupported) {
 			return false
 		}
 	}
