@@ -306,7 +306,8 @@ stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudu
   format/icebergdelta format/hive
   store/s3 store/web store/hdfs
 stoa/cmd/stoa/internal/register: std format/iceberg
-stoa/cmd/stoa/internal/catchup: std arrow fault format format/icebergdelta stoa store store/remote internal/content
+stoa/cmd/stoa/internal/catchup: std arrow fault format format/icebergdelta region stoa store store/remote
+  internal/content internal/fit
   internal/glob format/iceberg format/delta
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std

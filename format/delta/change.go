@@ -50,6 +50,9 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 	if err := op.changeable(); err != nil {
 		return nil, err
 	}
+	if err := op.ours(ctx); err != nil {
+		return nil, err
+	}
 	r, err := op.reader()
 	if err != nil {
 		return nil, err
@@ -95,6 +98,30 @@ func (op *versionReader) changeable() error {
 	for _, k := range []string{"delta.invariants", "delta.generationExpression", "delta.identity."} {
 		if strings.Contains(op.metadata.Schema, k) {
 			return fault.Unsupportedf(at, "metaData.schemaString", "a column has %s: stoa does not change the table", k)
+		}
+	}
+	return nil
+}
+
+// ours returns an error if others have changed the rows since stoa did so last: a change that gives the table the rows
+// of its source would delete theirs. Versions that only rearrange files, or change properties, do not count.
+func (op *versionReader) ours(ctx context.Context) error {
+	for v := op.version; v >= 0; v-- {
+		if op.versions[v] == "" {
+			return fault.Unsupportedf(fault.Span{Object: path.Join(op.dir, log.Dir)}, "", "version %d is not in the "+
+				"log any more, so that it is not known whether others have changed rows since stoa did so last: "+
+				"catching up may delete theirs, and does not change the table", v)
+		}
+		s, err := op.alone(ctx, v, op.o.Limits)
+		switch {
+		case err != nil:
+			return err
+		case s.engine == engine:
+			return nil
+		case s.changed:
+			return fault.Unsupportedf(fault.Span{Object: op.versions[v]}, "commitInfo", "others have changed rows "+
+				"of the table since stoa did so last (%s): catching up would undo that, and does not change the table",
+				strings.TrimSpace(s.operation+" by "+cmp.Or(s.engine, "an unknown engine")))
 		}
 	}
 	return nil
@@ -217,7 +244,7 @@ func (c *Change) Close(ctx context.Context) (name string, version []byte, s form
 func (c *Change) actions() ([]log.Action, error) {
 	now := max(cmp.Or(c.draft.o.Time, time.Now().UnixMilli()), c.op.time)
 	text := func(n int) string { return strconv.Itoa(n) }
-	info := map[string]any{"timestamp": now, "operation": "WRITE", "readVersion": c.op.version, "engineInfo": "stoa",
+	info := map[string]any{"timestamp": now, "operation": "WRITE", "readVersion": c.op.version, "engineInfo": engine,
 		"operationParameters": map[string]any{"mode": "Append"}, "isBlindAppend": len(c.deleted) == 0,
 		"operationMetrics": map[string]any{"numFiles": text(len(c.files)), "numRemovedFiles": text(len(c.deleted))}}
 	if len(c.deleted) > 0 {

@@ -104,6 +104,8 @@ type state struct {
 	version   int64
 	time      int64  // of the commit, in milliseconds; 0 if unknown
 	operation string // of the commit; "" if unknown
+	engine    string // that made the commit; "" if unknown
+	changed   bool   // a file was added or removed, and with it rows
 	protocol  *log.Protocol
 	metadata  *log.MetaData
 	files     map[string]*log.Add // nil if removed
@@ -204,9 +206,14 @@ func (h *logFiles) pick(ctx context.Context, at string, l format.Limits) (int64,
 
 // committed returns the time at which a version was committed, in milliseconds.
 func (h *logFiles) committed(ctx context.Context, version int64, l format.Limits) (int64, error) {
-	s := &state{files: map[string]*log.Add{}, memory: l.Memory(), limits: l}
-	err := s.readJSON(ctx, h.tree, h.versions[version])
+	s, err := h.alone(ctx, version, l)
 	return s.time, err
+}
+
+// alone reads one version, and says what it changes.
+func (h *logFiles) alone(ctx context.Context, version int64, l format.Limits) (*state, error) {
+	s := &state{files: map[string]*log.Add{}, memory: l.Memory(), limits: l}
+	return s, s.readJSON(ctx, h.tree, h.versions[version])
 }
 
 // load reads the log up to a version.
@@ -270,12 +277,14 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 		if err := s.memory.Take(perFile+int64(len(a.Add.Path)+len(a.Add.Stats)), at, "add"); err != nil {
 			return err
 		}
+		s.changed = s.changed || a.Add.Changed
 		key := a.Add.Path + "\x00" + a.Add.Vector.ID()
 		if _, known := s.files[key]; !known {
 			s.order = append(s.order, key)
 		}
 		s.files[key] = a.Add
 	case a.Remove != nil: // it may be added again, as by RESTORE: its key stays in the order, once
+		s.changed = s.changed || a.Remove.Changed
 		if key := a.Remove.Path + "\x00" + a.Remove.Vector.ID(); s.files[key] != nil {
 			s.files[key] = nil
 		}
@@ -283,6 +292,7 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 		s.sidecars = append(s.sidecars, a.Sidecar.Path)
 	case a.CommitInfo != nil:
 		s.operation, _ = a.CommitInfo["operation"].(string)
+		s.engine, _ = a.CommitInfo["engineInfo"].(string)
 		for _, k := range []string{"inCommitTimestamp", "timestamp"} {
 			if n, ok := a.CommitInfo[k].(float64); ok {
 				s.time = int64(n)

@@ -30,6 +30,9 @@ import (
 // Rules are Delta's rules for types.
 var Rules = lake.Rules{Catalogue: "Delta", SmallInts: true}
 
+// engine is how stoa names itself in the versions that it writes.
+const engine = "stoa"
+
 // create implements Format.Create.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
 	_, files, err := writing.ParseOwn(wo.Opts) // parquet refuses unknown options
@@ -196,7 +199,7 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 	actions := []log.Action{{CommitInfo: map[string]any{"timestamp": now, "operation": "CREATE TABLE AS SELECT",
 		"operationParameters": map[string]any{"mode": "ErrorIfExists", "partitionBy": string(by)},
 		"isBlindAppend":       true,
-		"engineInfo":          "stoa", "operationMetrics": map[string]any{"numFiles": strconv.Itoa(len(files)),
+		"engineInfo":          engine, "operationMetrics": map[string]any{"numFiles": strconv.Itoa(len(files)),
 			"numOutputRows": strconv.FormatInt(rows, 10), "numOutputBytes": strconv.FormatInt(size, 10)}}},
 		{Protocol: &p}, {MetaData: m}}
 	for _, f := range files {

@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -44,8 +45,11 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 			v)
 	}
 	if !strings.HasPrefix(path.Base(op.file), "v") {
-		return nil, fault.Unsupportedf(at, "", "a catalogue has the newest metadata of this table: stoa cannot commit "+
-			"to it")
+		return nil, fault.Unsupportedf(at, "", "a catalogue has the newest metadata of this table, as others have changed "+
+			"it since: stoa cannot commit to it, and catching up does not change it")
+	}
+	if err := op.ours(); err != nil {
+		return nil, err
 	}
 	for _, d := range op.deletes {
 		if d.Content != meta.PositionDeletes {
@@ -66,6 +70,40 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 		version:  op.table.FormatVersion,
 		location: strings.TrimRight(op.table.Location, "/"), terms: terms}
 	return c, nil
+}
+
+// ours returns an error if others have changed the rows since stoa did so last: a change that gives the table the rows
+// of its source would delete theirs. Snapshots of the operation replace only rearrange files, and do not count.
+func (op *snapshotReader) ours() error {
+	at := fault.Span{Object: op.file}
+	s := op.snap
+	for range op.table.Snapshots {
+		if s == nil {
+			return nil
+		}
+		by := s.Summary["engine-name"]
+		if by == engine {
+			return nil
+		}
+		if operation := s.Summary["operation"]; operation != "replace" {
+			return fault.Unsupportedf(at, "snapshots", "others have changed rows of the table since stoa did so last "+
+				"(%s by %s): catching up would undo that, and does not change the table", cmp.Or(operation, "a snapshot"),
+				cmp.Or(by, "an unknown engine"))
+		}
+		if s.Parent == nil {
+			return nil
+		}
+		parent := *s.Parent
+		if s = op.table.Snapshot(parent); s == nil {
+			return fault.Unsupportedf(at, "snapshots", "snapshot %d has expired, so that it is not known whether "+
+				"others have changed rows since stoa did so last: catching up may delete theirs, and does not change "+
+				"the table", parent)
+		}
+	}
+	if s != nil {
+		return fault.Corruptf(at, "snapshots", "snapshot %d is among its own ancestors", s.ID)
+	}
+	return nil
 }
 
 // terms returns the terms of a partition spec, bound to the columns of the table.

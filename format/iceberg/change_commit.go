@@ -256,7 +256,7 @@ func (c *Change) summary(files []lake.File, w *changeWriter) map[string]string {
 		"total-files-size":       text(bytes),
 		"total-delete-files":     text(int64(len(c.op.deletes)) + w.added - w.removed),
 		"total-position-deletes": text(deletes),
-		"total-equality-deletes": "0", "engine-name": "stoa"}
+		"total-equality-deletes": "0", "engine-name": engine}
 	switch {
 	case w.added == 0:
 		m["operation"] = "append"

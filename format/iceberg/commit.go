@@ -26,6 +26,7 @@ const (
 	metadataDir = "metadata"
 	dataDir     = "data"
 	hintFile    = "version-hint.text"
+	engine      = "stoa" // in the summaries of the snapshots that stoa writes
 	// firstPartition is the id of the first partition field.
 	firstPartition = 1000
 )
@@ -383,7 +384,7 @@ func (d *draft) snapshot(now int64, t *meta.Table, files []lake.File,
 	snap.Summary = map[string]string{"operation": "append", "added-data-files": count, "added-records": total,
 		"added-files-size": bytesText, "total-data-files": count, "total-records": total, "total-files-size": bytesText,
 		"total-delete-files": "0", "total-position-deletes": "0", "total-equality-deletes": "0",
-		"engine-name": "stoa"}
+		"engine-name": engine}
 	b, err := meta.WriteList(d.version, snap, sync, list)
 	if err != nil {
 		return nil, err

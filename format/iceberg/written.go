@@ -42,7 +42,7 @@ func AsWritten(ctx context.Context, tree store.Tree, dir string) (w *Written, er
 	}
 	t := op.table
 	if n != 1 || path.Base(op.file) != "v1.metadata.json" || len(t.Snapshots) != 1 || op.snap == nil ||
-		op.snap.Summary["engine-name"] != "stoa" || len(op.deletes) > 0 {
+		op.snap.Summary["engine-name"] != engine || len(op.deletes) > 0 {
 		return nil, fault.Invalidf("%s is not as stoa wrote it: it was changed since", op.file)
 	}
 	w = &Written{Stored: arrow.NewSchema(op.fields, nil), Last: t.LastColumn, Time: op.snap.Time,

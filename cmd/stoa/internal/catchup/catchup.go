@@ -20,6 +20,8 @@ import (
 	"stoa/format/delta"
 	"stoa/format/iceberg"
 	"stoa/internal/content"
+	"stoa/internal/fit"
+	"stoa/region"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -49,6 +51,8 @@ type Result struct {
 	Files                int
 	Checksum             string // of the source's rows
 	Checked              bool   // the table has the same one
+
+	Altered []region.Finding // strings that were added in changed form, as they were not UTF-8
 }
 
 // perRow estimates the memory of a row's hash and count, perDelete that of the position of a deleted row.
@@ -101,7 +105,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 			err = errors.Join(err, a, sink.Abort(ctx))
 		}
 	}()
-	m, err := mapping(o.Schema, c.Schema())
+	m, err := o.mapping(c.Schema())
 	if err != nil {
 		return r, err
 	}
@@ -113,7 +117,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if r.Deleted, err = m.deleteMissing(ctx, c, counts, o.MaxBytes); err != nil {
 		return r, err
 	}
-	if r.Added, err = m.addNew(ctx, c, counts, o); err != nil {
+	if r.Added, r.Altered, err = m.addNew(ctx, c, counts, o); err != nil {
 		return r, err
 	}
 	if r.Checked = r.Added+r.Deleted == 0; r.Checked || o.DryRun {
@@ -155,8 +159,13 @@ type pairs struct {
 	plan *content.Plan
 }
 
-// mapping pairs columns by name. The tables must have the same columns, with comparable types.
-func mapping(in, out *arrow.Schema) (*pairs, error) {
+// mapping pairs the columns of the source with those of the table, out, by name. They must be the same columns, and the
+// table must take their types.
+func (o Options) mapping(out *arrow.Schema) (*pairs, error) {
+	in, takes := o.Schema, iceberg.Rules.Takes
+	if o.Delta {
+		takes = delta.Rules.Takes
+	}
 	m := &pairs{plan: content.Between(in, out)}
 	var fields []arrow.Field
 	for _, f := range out.Fields() {
@@ -164,6 +173,11 @@ func mapping(in, out *arrow.Schema) (*pairs, error) {
 		if len(at) != 1 {
 			return nil, fault.Invalidf("the table has a column %s, and the source %d of this name: columns must be "+
 				"the same", f.Name, len(at))
+		}
+		if from := in.Field(at[0]).Type; !takes(f.Type, from) {
+			return nil, fault.Invalidf("column %s is of type %s in the source and of type %s in the table: types must "+
+				"be the same, or the table's a wider one of numbers; convert -o with another directory writes a table "+
+				"with the types of the source", f.Name, from, f.Type)
 		}
 		m.at, fields = append(m.at, at[0]), append(fields, in.Field(at[0]))
 	}
@@ -194,7 +208,7 @@ func more(in, out *arrow.Schema) error {
 // count counts the rows of the source by their hashes.
 func (m *pairs) count(ctx context.Context, o Options) (map[uint64]int32, content.Sum, error) {
 	counts, sum := map[uint64]int32{}, m.plan.Summer(0)
-	for b, err := range o.Rows() {
+	for b, err := range o.fitted() {
 		if err != nil {
 			return nil, content.Sum{}, err
 		}
@@ -240,18 +254,19 @@ func (m *pairs) deleteMissing(ctx context.Context, c change, counts map[uint64]i
 	return n, err
 }
 
-// addNew adds the rows of the source that the table lacks.
+// addNew adds the rows of the source that the table lacks. altered are the strings in them that are not UTF-8.
 func (m *pairs) addNew(ctx context.Context, c change, counts map[uint64]int32, o Options) (n int64,
-	err error) {
+	altered []region.Finding, err error) {
 	if len(counts) == 0 {
-		return 0, nil
+		return 0, nil, nil
 	}
+	fitter := o.fitter()
 	sum := m.plan.Summer(0)
 	for b, err := range o.Rows() {
 		if err != nil {
-			return n, err
+			return n, nil, err
 		}
-		hashes := sum.Hashes(b)
+		hashes := m.hashes(sum, b)
 		take := func(i int) bool {
 			left, ok := counts[hashes[i]]
 			if !ok {
@@ -268,8 +283,8 @@ func (m *pairs) addNew(ctx context.Context, c change, counts map[uint64]int32, o
 				to++
 			}
 			if to > from && !o.DryRun {
-				if err := m.write(ctx, c, b, from, to); err != nil {
-					return n, err
+				if err := m.write(ctx, c, b, from, to, fitter); err != nil {
+					return n, nil, err
 				}
 			}
 			n += int64(to - from)
@@ -277,18 +292,56 @@ func (m *pairs) addNew(ctx context.Context, c change, counts map[uint64]int32, o
 		}
 	}
 	if len(counts) > 0 {
-		return n, errors.New("the source has changed while it was read")
+		return n, nil, errors.New("the source has changed while it was read")
 	}
-	return n, nil
+	return n, fitter.Findings(), nil
 }
 
-func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, to int) error {
+// hashes returns those of the rows of b as they are in the table.
+func (m *pairs) hashes(sum *content.Summer, b arrow.RecordBatch) []uint64 {
+	b = (&fit.Fitter{}).Batch(b)
+	defer b.Release()
+	return sum.Hashes(b)
+}
+
+// fitter returns what makes strings UTF-8 that are not, as in a table that convert writes.
+func (o Options) fitter() *fit.Fitter {
+	f := &fit.Fitter{Format: iceberg.Format.Name, Place: remote.Shown(o.Home.dir)}
+	if o.Delta {
+		f.Format = delta.Format.Name
+	}
+	return f
+}
+
+// fitted returns the rows of the source as they are in the table.
+func (o Options) fitted() iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range o.Rows() {
+			if err == nil {
+				b = (&fit.Fitter{}).Batch(b)
+			}
+			more := yield(b, err)
+			if err == nil {
+				b.Release()
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// write adds rows of the source to the table.
+func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, to int, f *fit.Fitter) error {
+	b = b.NewSlice(int64(from), int64(to))
+	defer b.Release()
+	b = f.Batch(b)
+	defer b.Release()
 	cols := make([]arrow.Array, len(m.at))
 	for k, at := range m.at {
-		cols[k] = array.NewSlice(b.Column(at), int64(from), int64(to))
-		defer cols[k].Release()
+		cols[k] = b.Column(at)
 	}
-	part := array.NewRecordBatch(m.sc, cols, int64(to-from))
+	part := array.NewRecordBatch(m.sc, cols, b.NumRows())
 	defer part.Release()
 	return c.Write(ctx, part)
 }

@@ -2,6 +2,7 @@ package catchup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -68,12 +69,12 @@ func Same(ctx context.Context, o Options) (bool, error) {
 	if err := t.Close(); err != nil {
 		return false, err
 	}
-	m, err := mapping(o.Schema, out)
+	m, err := o.mapping(out)
 	if err != nil {
 		return false, err
 	}
 	want := m.plan.Summer(0)
-	for b, err := range o.Rows() {
+	for b, err := range o.fitted() {
 		if err != nil {
 			return false, err
 		}
@@ -81,6 +82,30 @@ func Same(ctx context.Context, o Options) (bool, error) {
 	}
 	got, err := m.read(ctx, o, o.Home.tree)
 	return err == nil && want.Sum().Equal(got), err
+}
+
+// Refused returns why Run would refuse to change the table, by any of its catalogues; nil if it would not. Without
+// o.Schema, columns are not compared.
+func Refused(ctx context.Context, o Options) error {
+	kinds, err := o.Home.Kinds(ctx)
+	if err != nil {
+		return err
+	}
+	o.DryRun = true
+	for _, kind := range kinds {
+		o.Delta = kind == delta.Format.Name
+		c, err := begin(ctx, o, &adding{home: o.Home})
+		if err != nil {
+			return err
+		}
+		if o.Schema != nil {
+			_, err = o.mapping(c.Schema())
+		}
+		if err = errors.Join(err, c.Abort(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Complete gives a table that has only the catalogue of Iceberg, as the run wrote it that was then killed, that of

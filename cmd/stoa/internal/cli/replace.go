@@ -53,7 +53,8 @@ func (a *App) CheckReplace(cmd *cobra.Command, args []string) error {
 	}
 	if IsLake(path) {
 		return &UseError{Message: path + " is a table of a lake; its snapshots, and what others have written, would " +
-			"be gone", Hint: "stoa convert --catch-up SRC -o " + path + " brings it up to date; --force replaces it"}
+			"be gone", Hint: "stoa convert --catch-up SRC -o " + path + " brings it up to date, unless " +
+			"others have changed its rows; --force replaces it"}
 	}
 	if a.Asks && !slices.Contains(args, Dash) {
 		yes, err := a.ask(path + " exists; replace it?")

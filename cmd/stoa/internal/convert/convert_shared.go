@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/pieces"
@@ -192,19 +193,40 @@ func errTaken(d doneTable, why string) error {
 }
 
 // errLake is the error about a table of Iceberg or Delta that would have to be converted again: others may read it.
-// columns says how its columns differ from those of the source.
-func errLake(t oneTable, at, why string, later bool, columns error) error {
+// remedy says what brings it up to date, and columns how its columns differ from those of the source.
+func errLake(t oneTable, at, why string, later bool, columns error, remedy string) error {
 	what := "is left as it is"
 	if later {
 		what = "was changed after that run"
 	}
-	at = remote.Shown(at)
 	if columns != nil {
-		return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s: %s; stoa convert %[1]s -o OTHER writes another "+
-			"one", t.source, why, at, what, cli.Line(columns))}
+		remedy = fmt.Sprintf("%s; stoa convert %s -o OTHER writes another one", cli.Line(columns), t.source)
+		what += ":"
+	} else {
+		what += ";"
 	}
-	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s; stoa convert --catch-up %[1]s -o %[3]s brings it up "+
-		"to date", t.source, why, at, what)}
+	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s %s", t.source, why, remote.Shown(at), what, remedy)}
+}
+
+// remedy says how a table of a lake gets the rows of a source.
+func (r *allRun) remedy(ctx context.Context, source, output string) (text string) {
+	r.unlocked(func() {
+		at := (&doneTable{Output: output}).place(r.dir)
+		home, err := catchup.At(ctx, r.a.Remote(), at, r.a.SingleWriter)
+		if err == nil {
+			text = remedy(ctx, catchup.Options{Home: home, Formats: r.a.Formats}, source, remote.Shown(at))
+		}
+	})
+	return text
+}
+
+// remedy says how the table at a place gets the rows of a source.
+func remedy(ctx context.Context, o catchup.Options, source, at string) string {
+	if err := catchup.Refused(ctx, o); err != nil {
+		return fmt.Sprintf("stoa convert --catch-up does not bring it up to date (%s); stoa convert %s -o OTHER "+
+			"writes another one", cli.InFlags(cli.Line(err)), source)
+	}
+	return "stoa convert --catch-up " + source + " -o " + at + " brings it up to date"
 }
 
 // session returns a context in which the place of all tables is opened once.

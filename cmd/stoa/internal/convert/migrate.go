@@ -36,9 +36,9 @@ written to memory. It reads all dates and times; --quick leaves that out.
 
 Each table appears when it is complete, with its last file. --resume continues a run that was killed:
 finished tables are read back and compared, the others are written. A table that has got snapshots since
-is not written again: convert --catch-up brings it up to date. The status is 0 only if all tables
-are there, and have the rows that were read or, where the files of a source have changed since, those that
-it has now. A table that only others have changed is left, and told.`
+is not written again: convert --catch-up brings it up to date, unless others have changed its rows. The
+status is 0 only if all tables are there, and have the rows that were read or, where the files of a source
+have changed since, those that it has now. A table that only others have changed is left, and told.`
 
 // MigrateCmd is the verb migrate.
 func MigrateCmd(a *cli.App) *cobra.Command {

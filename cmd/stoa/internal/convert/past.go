@@ -28,6 +28,7 @@ import (
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 	"stoa/internal/sorted"
+	"stoa/region"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -111,21 +112,35 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 	}
 	p.sum.Output, p.sum.Seconds = p.shown(), time.Since(began).Seconds()
 	if c.form == "json" {
-		return output.WriteSummary(a, p.sum)
+		err = output.WriteSummary(a, p.sum)
+	} else {
+		p.tell(f, time.Since(began))
 	}
+	return reading.NoticedIn(a, p.altered, err)
+}
+
+// tell says what was done.
+func (p *past) tell(f pastFlags, took time.Duration) {
 	text := fmt.Sprintf("%s: %s", p.shown(), display.Count(p.sum.Rows, "row"))
 	if f.catchUp {
 		text += p.changes(f.dry)
 	}
 	if f.dry {
-		a.Note("%s", text)
-		return nil
+		p.a.Note("%s", text)
+		return
 	}
 	if !f.catchUp {
 		text += ", " + display.Count(int64(p.sum.Moments), "snapshot")
 	}
-	a.Note("%s, %s", text, display.Seconds(time.Since(began)))
-	return nil
+	p.a.Note("%s, %s", text, display.Seconds(took))
+}
+
+// alter keeps findings about values that were written in changed form, wherever the table is built.
+func (p *past) alter(findings []region.Finding) {
+	for _, x := range findings {
+		x.Part, x.At.Object = p.shown(), p.shown()
+		p.altered = append(p.altered, x)
+	}
 }
 
 // changes says what was changed: for each catalogue, if there are two, as others may have changed one of them.
@@ -157,6 +172,8 @@ type past struct {
 	dir   string
 	dry   bool
 	sum   summaryDoc
+
+	altered []region.Finding // strings that were written in changed form
 }
 
 // open opens the source as it was at a moment; "" is the present, or what --at says.
@@ -212,6 +229,7 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry,
 			Answered: answered})
 		p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
+		p.alter(r.Altered)
 		if err != nil && i > 0 && !p.dry {
 			return fmt.Errorf("the catalogue of Iceberg has the rows of the source now, and that of Delta has not: %w",
 				err)
@@ -282,8 +300,8 @@ func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (
 	}
 	same, err := catchup.Same(ctx, o)
 	if err == nil && !same {
-		err = &cli.UseError{Message: p.shown() + " is there, and does not have the rows of the source; stoa convert " +
-			"--catch-up brings it up to date"}
+		err = &cli.UseError{Message: p.shown() + " is there, and does not have the rows of the source; " +
+			remedy(ctx, o, strings.Join(paths, " "), p.shown())}
 	} else if err == nil && half {
 		err = catchup.Complete(ctx, o, "")
 	}
@@ -394,6 +412,10 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 	}
 	s, err := w.Close(ctx)
 	p.sum.Rows, p.sum.Bytes, p.sum.Files, p.sum.Checked = s.Rows, s.Bytes, len(s.Files), s.Checked
+	if err == nil {
+		p.alter(s.Altered)
+		reportUnchecked(p.a, p.shown(), s)
+	}
 	return err
 }
 

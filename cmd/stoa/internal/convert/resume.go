@@ -54,8 +54,7 @@ func (r *allRun) unknownLake(ctx context.Context, t oneTable) (err error) {
 	}
 	at := remote.Shown((&doneTable{Output: t.output}).place(r.dir))
 	return &cli.UseError{Message: t.source + ": " + at + " is there already, and no run has recorded that it wrote it",
-		Hint: "stoa convert --catch-up " + t.source + " -o " + at + " gives it the rows of the source; under another " +
-			"name it is out of the way"}
+		Hint: r.remedy(ctx, t.source, t.output) + "; under another name it is out of the way"}
 }
 
 // kinds returns the catalogues of which there is one in a directory of the output.
@@ -140,9 +139,10 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	}
 	if again != "" && back.Verdict != verdictMissing && isLake(r.c.to) {
 		if later && same && back.Rows != nil {
-			return true, r.tellLater(t, d, back)
+			return true, r.tellLater(ctx, t, d, back)
 		}
-		return true, r.refused(t, d, back, errLake(t, d.place(r.dir), again, later, back.columns))
+		return true, r.refused(t, d, back, errLake(t, d.place(r.dir), again, later, back.columns,
+			r.remedy(ctx, t.source, d.Output)))
 	}
 	if again == "" {
 		return true, r.tellAgain(t, d, back)
@@ -235,10 +235,8 @@ func (r *allRun) refused(t oneTable, d doneTable, back outcome, err error) error
 }
 
 // tellLater reports a table that an earlier run has finished, and that was changed since.
-func (r *allRun) tellLater(t oneTable, d doneTable, back outcome) error {
-	at := remote.Shown(d.place(r.dir))
-	why := "changed after the run that wrote it, and left as it is; stoa convert --catch-up " + t.source + " -o " + at +
-		" brings it up to date"
+func (r *allRun) tellLater(ctx context.Context, t oneTable, d doneTable, back outcome) error {
+	why := "changed after the run that wrote it, and left as it is; " + r.remedy(ctx, t.source, d.Output)
 	r.a.Note("%s: %s", t.source, why)
 	back.Verdict, d.Rows = verdictLater, *back.Rows
 	now := noted{}
