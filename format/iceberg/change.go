@@ -45,8 +45,8 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 			v)
 	}
 	if !strings.HasPrefix(path.Base(op.file), "v") {
-		return nil, fault.Unsupportedf(at, "", "a catalogue has the newest metadata of this table, as others have changed "+
-			"it since: stoa cannot commit to it, and catching up does not change it")
+		return nil, fault.Unsupportedf(at, "", "a catalogue has the newest metadata of this table, as others have "+
+			"changed it since: stoa cannot commit to it, and catching up does not change it")
 	}
 	if err := op.ours(); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (op *snapshotReader) ours() error {
 		}
 		if operation := s.Summary["operation"]; operation != "replace" {
 			return fault.Unsupportedf(at, "snapshots", "others have changed rows of the table since stoa did so last "+
-				"(%s by %s): catching up would undo that, and does not change the table", cmp.Or(operation, "a snapshot"),
-				cmp.Or(by, "an unknown engine"))
+				"(%s by %s): catching up would undo that, and does not change the table",
+				cmp.Or(operation, "a snapshot"), cmp.Or(by, "an unknown engine"))
 		}
 		if s.Parent == nil {
 			return nil

@@ -21,13 +21,12 @@ import (
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
-	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/moments"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/register"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
-	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 	"stoa/store/remote"
@@ -324,12 +323,6 @@ func (p *past) shown() string {
 	return p.c.out
 }
 
-// moment is a moment at which the source is read, and the time of its snapshot in milliseconds since 1970.
-type moment struct {
-	at string
-	ms int64
-}
-
 // snapshots writes a new table with a snapshot for each moment. The table appears when it has all of them; one at an
 // address is built in a temporary directory.
 func (p *past) snapshots(ctx context.Context, f pastFlags) error {
@@ -351,8 +344,8 @@ func (p *past) snapshots(ctx context.Context, f pastFlags) error {
 	}
 	p.sum.Moments = 1
 	for _, m := range all[1:] {
-		if err := p.advance(ctx, home, m.at, m.ms); err != nil {
-			return fmt.Errorf("at %s: %w", cmp.Or(m.at, "present"), err)
+		if err := p.advance(ctx, home, m.At, m.MS); err != nil {
+			return fmt.Errorf("at %s: %w", cmp.Or(m.At, "present"), err)
 		}
 	}
 	p.sum.Added, p.sum.Deleted = 0, 0
@@ -381,8 +374,8 @@ func (p *past) building(ctx context.Context) (finish func(dir string) error, dir
 }
 
 // first writes the first snapshot.
-func (p *past) first(ctx context.Context, dir string, m moment) error {
-	t, spec, err := p.open(ctx, m.at)
+func (p *past) first(ctx context.Context, dir string, m moments.Moment) error {
+	t, spec, err := p.open(ctx, m.At)
 	if err != nil {
 		return err
 	}
@@ -392,7 +385,7 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 		return err
 	}
 	wo := p.wo
-	opts := map[string]string{"snapshot-time": strconv.FormatInt(m.ms, 10)}
+	opts := map[string]string{"snapshot-time": strconv.FormatInt(m.MS, 10)}
 	for k, v := range wo.Opts {
 		opts[k] = v
 	}
@@ -419,140 +412,20 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 	return err
 }
 
-// moments returns the moments of --snapshots or --every, in order.
-func (p *past) moments(ctx context.Context, f pastFlags) (out []moment, err error) {
-	loads, err := p.loads(ctx)
-	if err != nil {
-		return nil, err
+// moments returns the moments of --snapshots or --every, in order. It tells which loads cannot be read any more.
+func (p *past) moments(ctx context.Context, f pastFlags) ([]moments.Moment, error) {
+	open := func(ctx context.Context, at string) (*stoa.Table, error) {
+		t, _, err := p.open(ctx, at)
+		return t, err
 	}
-	for _, at := range f.moments {
-		ms, ok := loads[at]
-		if !ok {
-			if ms, err = msOf(at); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, moment{at, ms})
+	src := moments.Source{Paths: p.paths, Options: p.oo, Open: open}
+	if f.every == "" {
+		return src.Named(ctx, f.moments)
 	}
-	switch {
-	case f.every != "" && len(loads) > 0:
-		out, err = ofLoads(f.every, loads)
-	case f.every != "":
-		out, err = p.series(ctx, f.every)
+	all, left, err := src.Every(ctx, f.every)
+	if text := left.String(); text != "" {
+		p.sum.Notes = append(p.sum.Notes, text)
+		p.a.Warn("%s: %s", p.shown(), text)
 	}
-	if err != nil {
-		return nil, err
-	}
-	sorted.StablyBy(out, func(a, b moment) int { return cmp.Compare(a.ms, b.ms) })
-	for i := 1; i < len(out); i++ {
-		if out[i].ms == out[i-1].ms {
-			return nil, cli.WrongUse("--snapshots: %s and %s are in the same millisecond, which is the unit of Iceberg",
-				out[i-1].at, out[i].at)
-		}
-	}
-	return out, nil
-}
-
-// loads returns when the loads of a CarbonData table ended whose rows it still has, by their segments. Other tables
-// have none.
-func (p *past) loads(ctx context.Context) (map[string]int64, error) {
-	t, _, err := p.open(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	out := map[string]int64{}
-	for _, src := range t.Sources() {
-		if src.Format != "carbon" {
-			continue
-		}
-		for _, kv := range src.Meta {
-			name, ok := strings.CutPrefix(kv.Key, "segment.")
-			_, end, ended := strings.Cut(kv.Value, ", to ")
-			if !ok || !ended || !strings.Contains(strings.SplitN(kv.Value, ",", 2)[0], "Success") {
-				continue
-			}
-			end, _, _ = strings.Cut(end, ",")
-			if at, err := time.Parse(time.RFC3339Nano, end); err == nil {
-				out[name] = at.UnixMilli()
-			}
-		}
-	}
-	return out, nil
-}
-
-// ofLoads returns the moments of a CarbonData table from the end of its first load on, and the present.
-func ofLoads(every string, loads map[string]int64) (out []moment, err error) {
-	now := time.Now().UnixMilli()
-	first := now
-	for name, ms := range loads {
-		first = min(first, ms)
-		if every == "segment" {
-			out = append(out, moment{name, ms})
-		}
-	}
-	if every != "segment" {
-		step, err := cli.Duration(every)
-		if err != nil {
-			return nil, err
-		}
-		if out, err = steps(every, step, time.UnixMilli(first), time.UnixMilli(now)); err != nil {
-			return nil, err
-		}
-	}
-	return append(out, moment{"", now}), nil
-}
-
-// msOf returns the milliseconds of a moment: of a hybrid time of Kudu, or of a time or a day. They are not before it.
-func msOf(at string) (int64, error) {
-	const logicalBits = 12
-	if n, err := strconv.ParseInt(at, 10, 64); err == nil {
-		return (n + 1000<<logicalBits - 1) / (1000 << logicalBits), nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
-		time.DateOnly} {
-		if t, err := time.Parse(layout, at); err == nil {
-			return t.Add(time.Millisecond - 1).UnixMilli(), nil
-		}
-	}
-	return 0, cli.WrongUse("--snapshots: expected a time such as 2024-02-29T12:00:00Z, a day, a segment of a "+
-		"CarbonData table, or a hybrid time, found %s", at)
-}
-
-// series returns the moments from the first one of which a Kudu table is known exactly, and that of its last operation.
-func (p *past) series(ctx context.Context, every string) (out []moment, err error) {
-	step, err := cli.Duration(every)
-	if err != nil {
-		return nil, err
-	}
-	histories, _, err := look.HistoryOf(ctx, p.paths, p.oo)
-	if err != nil {
-		return nil, err
-	}
-	if len(histories) != 1 || histories[0].Exact == nil || histories[0].Last == nil {
-		return nil, cli.WrongUse("--every: no moments of %s are known; --snapshots lists them",
-			strings.Join(p.paths, ", "))
-	}
-	from, err := time.Parse(time.RFC3339Nano, histories[0].Exact.Time)
-	to, err2 := time.Parse(time.RFC3339Nano, histories[0].Last.Time)
-	if err = errors.Join(err, err2); err != nil {
-		return nil, err
-	}
-	if out, err = steps(every, step, from, to); err != nil {
-		return nil, err
-	}
-	// the state after the last operation is that of the present: where the log is not here, no later moment is known
-	return append(out, moment{"", to.Add(time.Millisecond).UnixMilli()}), nil
-}
-
-// steps returns the moments between two times that are multiples of a step.
-func steps(every string, step time.Duration, from, to time.Time) (out []moment, err error) {
-	const most = 10_000
-	for at := from.Truncate(step).Add(step); at.Before(to.Truncate(time.Millisecond)); at = at.Add(step) {
-		if len(out) >= most {
-			return nil, cli.WrongUse("--every %s would be more than %d snapshots", every, most)
-		}
-		out = append(out, moment{at.UTC().Format(time.RFC3339Nano), at.UnixMilli()})
-	}
-	return out, nil
+	return all, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -30,6 +31,21 @@ var column = &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.Type
 type reader struct {
 	*table.Managed
 	parts map[string]part
+	loads []*load // that were ever visible
+}
+
+// Meta implements format.Reader: it has all loads that were ever visible, also those that clean removed.
+func (r *reader) Meta() (out []format.KeyValue) {
+	const key = "segment."
+	for _, kv := range r.Managed.Meta() {
+		if !strings.HasPrefix(kv.Key, key) {
+			out = append(out, kv)
+		}
+	}
+	for _, l := range r.loads {
+		out = append(out, format.KeyValue{Key: key + l.Name, Value: l.Summary()})
+	}
+	return out
 }
 
 // Open returns a reader of what changed in m since the moment that its options name.
@@ -81,7 +97,7 @@ func open(ctx context.Context, m *table.Managed, op format.OpenOptions, option, 
 		return nil, err
 	}
 	all.Loads = p.used
-	return &reader{all, p.parts}, nil
+	return &reader{all, p.parts, list}, nil
 }
 
 // kind returns Deleted if rows of the data file were deleted, or Added.
