@@ -40,7 +40,7 @@ func (t *Table) Each(ctx context.Context, spec ScanSpec, do func(worker int, b a
 		return nil
 	}
 	for _, s := range t.sources {
-		if err := s.each(ctx, spec.internal(), as); err != nil {
+		if err := s.each(ctx, t.internal(spec), as); err != nil {
 			return err
 		}
 	}

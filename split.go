@@ -303,7 +303,7 @@ func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.Re
 			return
 		}
 		spec.Columns, spec.Filter, spec.Unordered = s.spec.Columns, s.spec.Filter, s.spec.Unordered
-		spec.Rows, spec.Limit = vec.Range{}, 0
+		spec.Rows, spec.Limit, spec.Dictionaries = vec.Range{}, 0, DictionaryValues
 		for i, t := range s.tables {
 			in := spec.internal()
 			in.Pieces = slices.Clone(s.split.Sources[i].Pieces)

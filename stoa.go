@@ -73,7 +73,21 @@ type ScanSpec struct {
 	// column. Pages are always decoded whole, and formats that return finished batches (Arrow, text) ignore Memory.
 	Memory int64
 	Work   *Work // counts pages that are read and skipped; may be nil
+	// Dictionaries is how columns of strings are returned that are stored as codes of dictionaries. Splits ignore it.
+	Dictionaries Dictionaries
 }
+
+// Dictionaries is how a scan returns dictionaries.
+type Dictionaries uint8
+
+const (
+	DictionaryValues Dictionaries = iota // as strings
+	// DictionaryCodes returns top-level columns of strings, whose metadata say that they have dictionaries, as dictionary
+	// arrays with int32 indices, in every batch. Codes of one file share one dictionary, as it is stored: values may be
+	// there that no row has, or twice. A batch whose strings are not all codes of one dictionary is its own. Files that
+	// have no pages, such as Arrow's, and tables of lakes are returned as without.
+	DictionaryCodes
+)
 
 // Work counts pages: see ScanSpec.
 type Work = scan.Work
@@ -138,7 +152,7 @@ type SourceInfo struct {
 // ScanSchema returns the schema of the batches that Scan(spec) yields. A column is nullable if it is nullable in any of
 // the sources.
 func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
-	sc, err := scan.Schema(t.sources[0].reader, spec.internal())
+	sc, err := scan.Schema(t.sources[0].reader, t.internal(spec))
 	if err != nil || len(t.sources) == 1 {
 		return sc, err
 	}
@@ -147,7 +161,7 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 		if s.reopen != nil && s.reader == t.sources[i].reader {
 			continue // it has the same columns as the one before
 		}
-		other, err := scan.Schema(s.reader, spec.internal())
+		other, err := scan.Schema(s.reader, t.internal(spec))
 		if err != nil {
 			return nil, err
 		}
@@ -166,12 +180,23 @@ func (s ScanSpec) internal() scan.Spec {
 		Work: s.Work}
 }
 
+// internal is spec.internal, with the names of the columns that are codes in some source.
+func (t *Table) internal(spec ScanSpec) scan.Spec {
+	out := spec.internal()
+	for _, s := range t.sources {
+		if spec.Dictionaries == DictionaryCodes && s.reader != nil {
+			out.Codes = append(out.Codes, scan.Coded(s.reader)...)
+		}
+	}
+	return out
+}
+
 // Scan reads the rows that spec selects, in order. At most one error is yielded, last, with a nil batch. If it is
 // store.ErrChanged, a file changed while it was read, and earlier batches may come from both versions. Ranging again
 // scans again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	if len(t.sources) == 1 { // no schemas have to be reconciled
-		return t.sources[0].run(ctx, spec.internal(), nil)
+		return t.sources[0].run(ctx, t.internal(spec), nil)
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		sc, err := t.ScanSchema(spec)
@@ -182,7 +207,7 @@ func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordB
 		left := spec
 		for _, s := range t.sources {
 			var passed, given int64
-			for b, err := range s.run(ctx, left.internal(), &passed) {
+			for b, err := range s.run(ctx, t.internal(left), &passed) {
 				if err != nil {
 					yield(nil, err)
 					return

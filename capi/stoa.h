@@ -139,6 +139,8 @@ int stoa_schema(stoa_t table, const char *spec, struct ArrowSchema *out, char **
  *   batch      largest number of rows in a batch (65,536)
  *   damaged    "fail", "skip-rows", "null-cells"
  *   unordered  true: give up the table's order
+ *   dictionaries  "codes": columns of strings whose metadata say that they have dictionaries come as dictionary arrays,
+ *              with int32 indices; "values" or absent: as strings. Not in splits
  *   parallel   workers; absent or 0: one a processor, one alone for few rows
  *   memory     bytes that the scan may hold, about; 0: no limit of its own
  *   key        array of texts: only rows with this key (a prefix of "keys" of stoa_info)

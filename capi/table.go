@@ -162,6 +162,7 @@ type scanRequest struct {
 	Batch     int       `json:"batch"`
 	Damaged   string    `json:"damaged"`
 	Unordered bool      `json:"unordered"`
+	Dict      string    `json:"dictionaries"`
 	Parallel  int       `json:"parallel"`
 	Memory    int64     `json:"memory"`
 	Key       []string  `json:"key"`
@@ -190,6 +191,13 @@ func (r *scanRequest) spec() (s stoa.ScanSpec, err error) {
 		s.Damaged = stoa.NullCells
 	default:
 		return s, fault.Invalidf("damaged: expected fail, skip-rows or null-cells, found %q", r.Damaged)
+	}
+	switch r.Dict {
+	case "", "values":
+	case "codes":
+		s.Dictionaries = stoa.DictionaryCodes
+	default:
+		return s, fault.Invalidf("dictionaries: expected values or codes, found %q", r.Dict)
 	}
 	if r.Where != "" {
 		if s.Filter, err = pred.Parse(r.Where); err != nil {

@@ -356,6 +356,7 @@ type Column struct {
 	Has            Has
 	MaxDef, MaxRep uint8
 	Type           arrow.DataType // of the vector that Decode fills
+	Coded          bool           // strings may be stored as codes of a dictionary, judging by metadata
 	Facts          ColumnFacts
 }
 

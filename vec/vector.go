@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -65,6 +66,7 @@ type Vector struct {
 	hint hint
 
 	short   []shortWord // of a dictionary, see AsDict
+	values  *array.Data // of a dictionary, as an array
 	longest int64       // bytes of its longest string; 0: not known
 
 	failed error // why codes could not be expanded when necessary; returned by the next call that can return an error
@@ -365,6 +367,10 @@ func (v *Vector) Release() {
 	}
 	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
 	v.def, v.rep = nil, nil
+	if v.values != nil {
+		v.values.Release()
+		v.values = nil
+	}
 	if v.Items != nil {
 		v.Items.Release()
 	}

@@ -13,6 +13,80 @@ func (v *Vector) Emit(n int) (arrow.Array, error) {
 			return nil, err
 		}
 	}
+	rest, err := v.cut(n)
+	if err == nil {
+		err = v.Plain()
+	}
+	if err != nil {
+		if rest != nil {
+			rest.Release()
+		}
+		return nil, err
+	}
+	d := v.arrayData(v.n)
+	v.Release()
+	*v = *rest
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+// CodesOf is the type of dictionary arrays of t.
+func CodesOf(t arrow.DataType) *arrow.DictionaryType {
+	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t}
+}
+
+// EmitCodes is Emit for strings as a dictionary array, of type CodesOf. Codes remain those that are stored, and share
+// their dictionary; entries that are not all codes of one dictionary are their own dictionary.
+func (v *Vector) EmitCodes(n int) (arrow.Array, error) {
+	_, dict, ok := v.Coded()
+	if !ok || dict.n == 0 {
+		return v.emitOwn(n)
+	}
+	rest, err := v.cut(n)
+	if err != nil {
+		return nil, err
+	}
+	d := v.coded32(v.Type, dict)
+	v.Release()
+	*v = *rest
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+// coded32 returns the entries, all of which are codes, as a dictionary array. Codes are below 2³¹, as dictionaries are.
+func (v *Vector) coded32(t arrow.DataType, dict *Vector) *array.Data {
+	dd := dict.dictData()
+	defer dd.Release()
+	valid := v.valid
+	if v.nulls == 0 {
+		valid = nil
+	}
+	return array.NewDataWithDictionary(CodesOf(t), v.n, []*memory.Buffer{valid, v.codes}, v.nulls, 0, dd)
+}
+
+// emitOwn returns the first n entries as the codes 0, 1, 2, … of themselves.
+func (v *Vector) emitOwn(n int) (arrow.Array, error) {
+	mem := v.mem
+	a, err := v.Emit(n)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Release()
+	own := Vector{mem: mem}
+	own.grow(&own.codes, 4*n)
+	defer own.Release()
+	for i, c := 0, words[uint32](own.codes, n); i < n; i++ {
+		c[i] = uint32(i)
+	}
+	values := a.Data().(*array.Data)
+	d := array.NewDataWithDictionary(CodesOf(a.DataType()), n, []*memory.Buffer{values.Buffers()[0], own.codes},
+		a.NullN(), 0, values)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+// cut removes the entries after the first n, and returns a vector that has them.
+func (v *Vector) cut(n int) (*Vector, error) {
 	rest := &Vector{Type: v.Type, kind: v.kind, width: v.width, mem: v.mem, hint: v.hint}
 	if rest.hint.peak = max(v.hint.peak, v.n); v.kind == strs && v.offs != nil && v.coded > 0 {
 		rest.hint.bytes, rest.hint.strings = int64(words[int32](v.offs, v.coded+1)[v.coded]), int64(v.coded)
@@ -25,16 +99,8 @@ func (v *Vector) Emit(n int) (arrow.Array, error) {
 			return nil, err
 		}
 		v.Truncate(n)
-		if err := v.Plain(); err != nil {
-			rest.Release()
-			return nil, err
-		}
 	}
-	d := v.arrayData(v.n)
-	v.Release()
-	*v = *rest
-	defer d.Release()
-	return array.MakeFromData(d), nil
+	return rest, nil
 }
 
 // View returns the first n entries as an Arrow array that shares v's buffers: it must be released before v changes.
@@ -49,12 +115,21 @@ func (v *Vector) View(n int) (arrow.Array, error) {
 		defer d.Release()
 		return array.MakeFromData(d), nil
 	}
-	dd := dict.arrayData(dict.n)
+	dd := dict.dictData()
 	defer dd.Release()
 	t := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: v.Type}
 	d := array.NewDataWithDictionary(t, n, []*memory.Buffer{v.valid, v.codes}, v.nullsIn(n), 0, dd)
 	defer d.Release()
 	return array.MakeFromData(d), nil
+}
+
+// dictData returns the values of a dictionary, the same ones each time after AsDict. The caller releases them.
+func (v *Vector) dictData() *array.Data {
+	if v.values == nil {
+		return v.arrayData(v.n)
+	}
+	v.values.Retain()
+	return v.values
 }
 
 func (v *Vector) nullsIn(n int) int {

@@ -96,6 +96,72 @@ func appendCells(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, dictText 
 	return model
 }
 
+// checkCodes checks that each index of a dictionary array, also of a null, is one of the dictionary.
+func checkCodes(t *rapid.T, a arrow.Array) {
+	d, ok := a.(*array.Dictionary)
+	if !ok {
+		return
+	}
+	if want := vec.CodesOf(arrow.BinaryTypes.String); !arrow.TypeEqual(a.DataType(), want) {
+		t.Fatalf("expected %s, got %s", want, a.DataType())
+	}
+	for i, k := range d.Indices().(*array.Int32).Values() {
+		if k < 0 || int(k) >= d.Dictionary().Len() {
+			t.Fatalf("entry %d: index %d of %d", i, k, d.Dictionary().Len())
+		}
+	}
+}
+
+// TestCodesShareTheirDictionary: arrays of the same codes have the same dictionary, not copies of it.
+func TestCodesShareTheirDictionary(t *testing.T) {
+	dict, err := vec.New(arrow.BinaryTypes.String, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []string{"a", "bb", "ccc"}
+	appendStrings(t, dict, text)
+	dict.AsDict()
+	var first arrow.ArrayData
+	for i := range 4 {
+		v, err := vec.New(arrow.BinaryTypes.String, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(v.ExtendCodes(3, dict), []uint32{2, 0, 1})
+		a, err := v.EmitCodes(1 + i%3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := a.Data().Dictionary(); first == nil {
+			first = d
+		} else if d != first {
+			t.Errorf("array %d has a dictionary of its own", i)
+		}
+		if got := fmt.Sprint(show(plain(a))); got != fmt.Sprint([]string{"ccc", "a", "bb"}[:1+i%3]) {
+			t.Errorf("array %d: %s", i, got)
+		}
+		a.Release()
+		v.Release()
+	}
+}
+
+func appendStrings(t *testing.T, v *vec.Vector, text []string) {
+	t.Helper()
+	var all string
+	at := v.Len()
+	v.Extend(len(text))
+	o := v.Offsets(at)
+	for i, s := range text {
+		all += s
+		o[i+1] = o[0] + int32(len(all))
+	}
+	b, err := v.Bytes(o[0], int64(len(all)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b, all)
+}
+
 func TestVectorAgainstModel(t *testing.T) {
 	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String,
 		arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.ListOf(arrow.BinaryTypes.String)}
@@ -173,10 +239,16 @@ func TestVectorAgainstModel(t *testing.T) {
 				model = model[:n]
 			case 5:
 				n := rapid.IntRange(0, len(model)).Draw(t, "emit")
-				a, err := v.Emit(n)
+				var a arrow.Array
+				if typ.ID() == arrow.STRING && rapid.Bool().Draw(t, "codes") {
+					a, err = v.EmitCodes(n)
+				} else {
+					a, err = v.Emit(n)
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
+				checkCodes(t, a)
 				check("emit", a, model[:n])
 				a.Release()
 				model = model[n:]

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/internal/present"
 	"stoa/pred"
@@ -85,6 +86,7 @@ func (t *table) Columns() []format.Column {
 			name = t.sc.Field(f.place.path[0]).Name
 		}
 		out[i] = format.Column{Name: name, Path: f.place.path, Parent: -1, Has: has, Type: f.place.typ,
+			Coded: f.Footer.Encoding == block.Dict,
 			Facts: format.ColumnFacts{Encoding: f.Footer.Encoding.String(), Codec: f.Footer.Compression.String()}}
 	}
 	return out

@@ -273,6 +273,7 @@ func (r *reader) schema() error {
 				col.Path = append(col.Path, own.Path[1:]...)
 				col.Has, col.MaxDef, col.MaxRep, col.Type = own.Has, own.MaxDef, own.MaxRep, own.Type
 			}
+			col.Coded = col.Coded || own.Coded
 			levels := own.MaxDef == col.MaxDef && own.MaxRep == col.MaxRep
 			if f.Type != nil && (!levels || !arrow.TypeEqual(f.Type, t)) {
 				return fault.Unsupportedf(fault.Span{Object: x.info.Name}, "", "column %q is %s, and %s in another "+

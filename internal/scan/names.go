@@ -17,6 +17,9 @@ import (
 	"stoa/store"
 )
 
+// Coded returns the names of the top-level columns that r may have stored as codes of dictionaries.
+func Coded(r format.Reader) []string { return plan.Coded(r) }
+
 // Names of the packages below for the packages above.
 type (
 	Damaged  = plan.Damaged

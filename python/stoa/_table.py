@@ -311,7 +311,8 @@ class Table(_Readable, pads.FileSystemDataset):
              **spec: Any) -> pa.RecordBatchReader:
         """The rows as a stream: columns by name, or path into structs; those for which where is true (stoa's text, or an
         expression of pyarrow or polars; what cannot be pushed down is filtered afterwards); at most limit; only those at
-        the positions rows, (from, to), of the whole table. spec: batch, unordered, parallel, memory, as in stoa.h.
+        the positions rows, (from, to), of the whole table. spec: batch, unordered, parallel, memory, dictionaries, as in
+        stoa.h: with ``dictionaries="codes"`` strings that are stored as codes of a dictionary come as DictionaryArrays.
 
         >>> import stoa
         >>> stoa.open("try/flat.red").scan(["i"], where="i > 2000000000").read_all().num_columns

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile"
 	"stoa/format/kudu/internal/meta"
 	"stoa/region"
 	"stoa/store"
@@ -169,6 +170,7 @@ func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (
 		}
 		t.Cols = append(t.Cols, format.Column{Name: c.Name, Path: []int{i}, Parent: -1, Has: has,
 			Type:  t.sc.Field(i).Type,
+			Coded: c.Encoding == cfile.Dict || c.Encoding == cfile.AutoEncoding,
 			Facts: format.ColumnFacts{Encoding: c.Encoding.String(), Codec: c.Compression.String()}})
 	}
 	t.meta = t.facts(newest)

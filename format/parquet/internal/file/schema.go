@@ -114,6 +114,7 @@ func (r *File) newColumn(k int, path []int, own, stored []arrow.Field) *page.Fil
 	if len(path) > 1 || c.MaxRep > 0 {
 		c.Column.Has |= format.Levels
 	}
+	c.Column.Coded = r.Footer.Coded(k)
 	return c
 }
 

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"fmt"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -30,6 +31,14 @@ func (m *FileMeta) GroupRows() (n int64) {
 		n += g.NumRows
 	}
 	return n
+}
+
+// Coded reports whether a chunk of column k has pages of codes, as far as the metadata say.
+func (m *FileMeta) Coded(k int) bool {
+	return slices.ContainsFunc(m.RowGroups, func(g *rowGroupMeta) bool {
+		return k < len(g.Columns) && g.Columns[k].MetaData != nil &&
+			slices.ContainsFunc(g.Columns[k].MetaData.Encodings, func(e Encoding) bool { return IsDictionary(int32(e)) })
+	})
 }
 
 // TypeOrder is TypeDefinedOrder in ColumnOrder.

@@ -190,7 +190,7 @@ func (c *Collector) emit(n int) error {
 		if v == nil {
 			a, err = c.join(i, n)
 		} else {
-			a, err = v.Emit(n)
+			a, err = c.plan.Outputs[i].Emit(v, n)
 		}
 		if err != nil {
 			return err

@@ -60,6 +60,7 @@ type Output struct {
 	Top    int      // top-level field of the reader's schema
 	Col    int      // physical column; -1 if the reader returns batches
 	Nested bool     // several columns make up the field: see FieldPlan
+	Codes  bool     // a dictionary array
 }
 
 func New(r format.Reader, spec Spec) (*Plan, error) {
@@ -94,7 +95,8 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 			}
 		}
 	}
-	if p.Schema = sc; spec.Columns != nil || spec.Damaged == NullCells {
+	p.code(fields)
+	if p.Schema = sc; spec.Columns != nil || spec.Damaged == NullCells || spec.Codes != nil {
 		meta := sc.Metadata()
 		p.Schema = arrow.NewSchema(fields, &meta)
 	}

@@ -111,6 +111,8 @@ type Spec struct {
 	// Trace, if not nil, records which pages are read, and how.
 	Trace *Trace
 	Work  *Work // counts pages; may be nil
+	// Codes are top-level columns of strings that are returned as dictionary arrays: see Coded.
+	Codes []string
 }
 
 // Work counts the pages of the wanted rows, in the columns of a scan. Formats that return finished batches have none.

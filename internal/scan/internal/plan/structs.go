@@ -1,9 +1,13 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/format"
 	"stoa/internal/nest"
+	"stoa/vec"
 )
 
 // Shown is a field of the batches of a scan with structs that are stored row by row.
@@ -42,6 +46,50 @@ func (p *Plan) add(o Output) {
 		p.Outputs = append(p.Outputs, Output{Path: o.Path, at: o.at, Top: o.Top, Col: c})
 	}
 	p.Shown = append(p.Shown, one)
+}
+
+// Coded returns the names of the top-level columns that r may have stored as codes of dictionaries.
+func Coded(r format.Reader) (names []string) {
+	if _, batched := r.(format.Batcher); batched {
+		return nil
+	}
+	fields := r.Schema().Fields()
+	for _, c := range r.Columns() {
+		if c.Coded && len(c.Path) == 1 && c.Has == format.Values && c.Parent < 0 && c.MaxRep == 0 &&
+			(c.Type.ID() == arrow.STRING || c.Type.ID() == arrow.BINARY) &&
+			arrow.TypeEqual(fields[c.Path[0]].Type, c.Type) {
+			names = append(names, fields[c.Path[0]].Name)
+		}
+	}
+	return names
+}
+
+// code makes the outputs of Spec.Codes dictionary arrays, and changes the types of their fields.
+func (p *Plan) code(fields []arrow.Field) {
+	if p.Batched {
+		return
+	}
+	for i := range fields {
+		k := i
+		if p.Shown != nil {
+			k = p.Shown[i].output
+		}
+		if k < 0 || len(p.Outputs[k].Path) > 1 || !slices.Contains(p.Spec.Codes, p.Outputs[k].Path[0]) {
+			continue
+		}
+		o := &p.Outputs[k]
+		if o.Codes = !o.Nested && o.Col >= 0 && arrow.TypeEqual(p.Columns[o.Col].Type, fields[i].Type); o.Codes {
+			fields[i].Type = vec.CodesOf(fields[i].Type)
+		}
+	}
+}
+
+// Emit returns the first n entries of v, which are output o, as an array, and keeps the others.
+func (o Output) Emit(v *vec.Vector, n int) (arrow.Array, error) {
+	if o.Codes {
+		return v.EmitCodes(n)
+	}
+	return v.Emit(n)
 }
 
 // Assembled makes the fields of a batch of n rows from the outputs. The caller keeps ownership of the outputs, and

@@ -141,7 +141,7 @@ func (w *Windows) handOver(a int64, n int) error {
 		}
 		if made[o.Col] == nil {
 			s := w.byCol[o.Col]
-			arr, err := s.vec.Emit(n)
+			arr, err := o.Emit(s.vec, n)
 			if err != nil {
 				return err
 			}
