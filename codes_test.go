@@ -175,8 +175,8 @@ func TestCodesOfAFileShareOneDictionary(t *testing.T) {
 	defer table.Close()
 	var mu sync.Mutex
 	dicts, batches := map[arrow.ArrayData]bool{}, 0
-	err = table.Each(t.Context(), stoa.ScanSpec{Columns: []string{"few"}, Dictionaries: stoa.DictionaryCodes, Parallel: 3,
-		Batch: 2500}, func(_ int, b arrow.RecordBatch) error {
+	spec := stoa.ScanSpec{Columns: []string{"few"}, Dictionaries: stoa.DictionaryCodes, Parallel: 3, Batch: 2500}
+	err = table.Each(t.Context(), spec, func(_ int, b arrow.RecordBatch) error {
 		mu.Lock()
 		defer mu.Unlock()
 		d := b.Column(0).Data().Dictionary()

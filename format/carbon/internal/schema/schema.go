@@ -127,7 +127,8 @@ func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 	var walk func(root, c *Column, path []int, parent int) error
 	add := func(root, c *Column, path []int, parent int, has format.Has, t arrow.DataType) int {
 		out = append(out, Physical{Root: root, Col: c,
-			Column: format.Column{Name: c.Name, Path: slices.Clone(path), Parent: parent, Has: has, Type: t, Coded: true,
+			Column: format.Column{Name: c.Name, Path: slices.Clone(path), Parent: parent, Has: has, Type: t,
+				Coded: true,
 				Facts: format.ColumnFacts{Encoding: c.Encoders.String()}}})
 		return len(out) - 1
 	}

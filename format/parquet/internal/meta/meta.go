@@ -35,9 +35,10 @@ func (m *FileMeta) GroupRows() (n int64) {
 
 // Coded reports whether a chunk of column k has pages of codes, as far as the metadata say.
 func (m *FileMeta) Coded(k int) bool {
+	coded := func(e Encoding) bool { return IsDictionary(int32(e)) }
 	return slices.ContainsFunc(m.RowGroups, func(g *rowGroupMeta) bool {
 		return k < len(g.Columns) && g.Columns[k].MetaData != nil &&
-			slices.ContainsFunc(g.Columns[k].MetaData.Encodings, func(e Encoding) bool { return IsDictionary(int32(e)) })
+			slices.ContainsFunc(g.Columns[k].MetaData.Encodings, coded)
 	})
 }
 
