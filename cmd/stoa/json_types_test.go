@@ -44,7 +44,7 @@ var jsonDocs = []jsonDoc{
 	{"scan", "stoa scan --splits -: the line that ends the answer to a split", "lines", []string{"look.answer"}},
 	{"convert", "stoa convert -f json, and recover -f json", "object", []string{"convert.summaryDoc"}},
 	{"convert-all", "stoa convert --all -f json, and recover --all -f json: a table a line", "lines",
-		[]string{"convert.summaryDoc", "convert.failedTable"}},
+		[]string{"convert.summaryDoc", "rerun.Failed"}},
 	{"verify", "stoa verify -f json", "object", []string{"look.VerifyDoc"}},
 	{"manifest", "the file that --manifest names: what was lost", "object", []string{"reading.manifest"}},
 	{"rescue", "stoa rescue -f json, and report.json in its output", "object", []string{"convert.rescueDoc"}},

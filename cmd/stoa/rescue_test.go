@@ -42,8 +42,9 @@ type rescuedOne struct {
 	Lost          *int64 `json:"rows_lost"`
 	Exact         bool   `json:"rows_lost_exact"`
 	Whole         bool
-	Why           []string `json:"why_not"`
-	Replayed      int64    `json:"replayed_operations"`
+	Why           []string                `json:"why_not"`
+	Replayed      int64                   `json:"replayed_operations"`
+	Last          struct{ Hybrid string } `json:"last_operation"`
 	Tablets       []struct{ Tablet string }
 	ReadTo        []struct{ Part, Hybrid string } `json:"read_to"`
 	Back          struct {

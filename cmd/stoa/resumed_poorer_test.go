@@ -328,3 +328,76 @@ func TestRescueWithoutConsensusMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestCatchUpIsAdvisedForNewerSources: where a finished table of a lake is not what its source has now, a resumed run
+// advises to bring it up to date only if the source is newer; otherwise it says what the source lacks.
+func TestCatchUpIsAdvisedForNewerSources(t *testing.T) {
+	cluster, _ := fewTables(t, "d_wal", "d_raw")
+	log := logOfWAL(t, cluster)
+	const advice = "brings it up to date"
+	whole := len(cluster[log])
+	for _, verb := range [][]string{{"rescue", "--to", "iceberg"}, {"migrate"}, {"convert", "--all", "--to", "delta"}} {
+		for _, x := range []struct {
+			name       string
+			then, now  int
+			forget     bool
+			says, lack string
+		}{
+			{"newer", walOperation, whole, false, advice, "less"},
+			{"older", whole, walOperation, false, "the source has less now than that run has read", advice},
+			{"gone", whole, 0, false, "; the source ", advice},
+			{"not known", whole, walOperation, true, "--dry-run says what would change", advice},
+		} {
+			dir := t.TempDir()
+			in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+			write := func(size int) {
+				writeFiles(t, in, cluster)
+				writeFiles(t, in, map[string][]byte{log: cluster[log][:size]})
+			}
+			write(x.then)
+			args := append(slices.Clone(verb), in, "-o", out)
+			printedBy(args...)
+			if x.forget {
+				withoutMoments(t, filepath.Join(out, ".stoa-convert.json"))
+			}
+			before := filesBelow(t, out)
+			if write(x.now); x.now == 0 {
+				os.RemoveAll(filepath.Join(in, filepath.Dir(log)))
+			}
+			status, text := printedBy(append(args, "--resume")...)
+			text = strings.Join(strings.Fields(text), " ")
+			if status == 0 || !strings.Contains(text, x.says) || strings.Contains(text, x.lack) ||
+				!maps.EqualFunc(before, filesBelow(t, out), bytes.Equal) {
+				t.Errorf("%v, %s: status %d: %s", verb, x.name, status, text)
+			}
+		}
+	}
+}
+
+// TestReportOfKeptTables: the moments, and the operations that only logs had, of a table that is kept are those of what
+// is kept, whatever the sources have now; those of the others are those of the sources.
+func TestReportOfKeptTables(t *testing.T) {
+	cluster, _ := fewTables(t, "d_wal", "d_raw")
+	log := logOfWAL(t, cluster)
+	for _, to := range []string{"parquet", "iceberg"} {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+		writeFiles(t, in, cluster)
+		first, _ := rescueInto(t, []string{in}, out, "--to", to)
+		writeFiles(t, in, map[string][]byte{log: cluster[log][:walOperation]})
+		older, _ := rescueInto(t, []string{in}, filepath.Join(dir, "other"), "--to", to)
+		second, status := rescueInto(t, []string{in}, out, "--to", to, "--resume")
+		if status != 3 || len(second.Tables) != 2 {
+			t.Fatalf("%s: status %d, %d tables", to, status, len(second.Tables))
+		}
+		for i, x := range second.Tables {
+			was := first.Tables[i]
+			if x.Table != was.Table || x.Last != was.Last || x.Replayed != was.Replayed {
+				t.Errorf("%s: %s: %+v, and then %+v", to, was.Table, was, x)
+			}
+			if x.Table == "d_wal" && (x.Last == older.Tables[i].Last || x.Replayed == older.Tables[i].Replayed) {
+				t.Errorf("%s: an older source has the same moments: %+v", to, older.Tables[i])
+			}
+		}
+	}
+}

@@ -157,7 +157,7 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun, flight FlightRun) {
 		for _, c := range cmds {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
-			if c.Name() != "rescue" && c.Name() != "migrate" { // which write a directory
+			if c.Name() != "migrate" { // which replaces nothing
 				cli.RegisterForce(c)
 			}
 			root.AddCommand(c)

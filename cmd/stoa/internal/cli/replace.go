@@ -24,7 +24,7 @@ const forceFlag = "force"
 // RegisterForce adds --force to a verb that writes a file named by -o.
 func RegisterForce(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("output") != nil && cmd.Flags().Lookup(forceFlag) == nil {
-		cmd.Flags().Bool(forceFlag, false, "replace the file of -o if it exists")
+		cmd.Flags().Bool(forceFlag, false, "replace what -o names, or the outputs in it, if it exists")
 	}
 }
 
@@ -105,6 +105,18 @@ func replaceable(ctx context.Context, path string) (bool, error) {
 	}
 	st, err := os.Stat(path)
 	return err == nil && (st.Mode().IsRegular() || st.IsDir() && IsLake(path)), nil
+}
+
+// Taken reports whether something is at a path, or an object at an address, which writing there would replace.
+func Taken(ctx context.Context, path string) (bool, error) {
+	if remote.Is(path) {
+		return objectExists(ctx, path)
+	}
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // objectExists reports whether there is an object at an address. It asks through a tree of its own: that of the run

@@ -20,6 +20,7 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/cmd/stoa/internal/survey"
 	"stoa/fault"
 	"stoa/format"
@@ -83,12 +84,12 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return err
 	}
 	keepFree(tables, a.Format(wo.To))
-	st, err := openState(ctx, a, dir, f.resume, c.settings(), paths...)
+	st, err := rerun.OpenState(ctx, a, dir, f.resume, c.settings(), paths...)
 	if err != nil {
 		return err
 	}
 	if c.levels == 0 { // otherwise the name is only that of the root that a table shares with the others: see shareRoot
-		st.keepNames(tables, c.ext)
+		keepNames(st, tables, c.ext)
 	}
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
@@ -116,7 +117,7 @@ func (c *conversion) settings() []string {
 // convertAll converts the tables that are not done yet, and reads all of them back. A failure of one table does not
 // prevent the conversion of the others. left are the files that are not converted, with the reasons.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
-	left []leftTable, st *allState) error {
+	left []leftTable, st *rerun.State) error {
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
 	failed, err := r.tables(ctx, tables, left)
 	if err != nil {
@@ -140,7 +141,7 @@ type allRun struct {
 	a     *cli.App
 	cmd   *cobra.Command
 	dir   string
-	state *allState
+	state *rerun.State
 	began time.Time
 
 	rows, done, before int64
@@ -150,7 +151,8 @@ type allRun struct {
 	worst              error
 	left               []leftTable // files that are not tables and that recovery could not read
 
-	converted func(t oneTable, o *tableOutcome) // called with the outcome of each table; may be nil
+	converted func(t oneTable, o *tableOutcome)     // called with the outcome of each table; may be nil
+	moments   func(table, id string) *rerun.Moments // of a table as its source has them; may be nil
 
 	assembly format.Assembly // makes one place of all tables; nil: each is a place
 
@@ -167,6 +169,7 @@ type tableOutcome struct {
 	err      error            // why it was not written, or not all of it could be read
 	dates    []survey.Column  // dates and times that were counted
 	again    bool             // an earlier run has written it
+	kept     *rerun.Table     // what an earlier run has written, and the sources do not have any more
 	reached  map[string]format.Reach
 }
 
@@ -184,11 +187,11 @@ func (r *allRun) noteTable(t oneTable, o tableOutcome) {
 }
 
 // tellAgain reports a table that an earlier run has finished, as that run did.
-func (r *allRun) tellAgain(t oneTable, d doneTable, back outcome) error {
+func (r *allRun) tellAgain(t oneTable, d rerun.Table, back outcome) error {
 	r.a.Detail("%s: done before", t.source)
 	r.before++
 	out := tableOutcome{again: true, reached: d.Reached, summary: summaryDoc{Source: t.source,
-		Output: remote.Shown(d.place(r.dir)),
+		Output: remote.Shown(d.Place(r.dir)),
 		Rows:   d.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}}
 	if n := d.Noted; n != nil {
 		out.summary.Altered, out.summary.Notes, out.summary.retyped = n.Altered, n.Notes, n.Retyped
@@ -220,9 +223,9 @@ func (r *allRun) lost(out tableOutcome) {
 func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable) (failed int, err error) {
 	st := r.state
 	st.Failed = nil
-	defer st.journal.close()
+	defer st.Close()
 	defer collectLess(tables)()
-	if err := r.beginAssembly(ctx, tables); err != nil {
+	if err := r.beginAssembly(ctx); err != nil {
 		return 0, err
 	}
 	ctx = r.session(ctx)
@@ -242,9 +245,9 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	}
 	// A run that did nothing a later one could use leaves no state file.
 	finished := r.worst == nil
-	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
+	if st.Kept && (len(st.Failed) > 0 || finished != st.Finished || st.Pending()) {
 		st.Finished = finished
-		return failed, st.finish(ctx, r.a, r.dir)
+		return failed, st.Finish(ctx, r.a, r.dir)
 	}
 	return failed, nil
 }
@@ -318,7 +321,7 @@ func (r *allRun) one(t oneTable) *conversion {
 	one := *r.c
 	one.out, one.source = remote.Shown(filepath.Join(r.dir, t.output)), t.source
 	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.converted != nil, true
-	one.opening, one.stamp = t.opening, t.stamp
+	one.opening, one.stamp, one.force = t.opening, t.stamp, r.forced()
 	if r.converted != nil {
 		one.about = t.about
 	}
@@ -330,12 +333,18 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 	one = r.one(t)
 	one.label = label
 	r.assembled(one, t)
-	if isLake(r.c.to) {
-		one.announce = func(s format.Summary) error { return r.announce(ctx, t, one, s) }
+	one.announce = func(s format.Summary) error { return r.announce(ctx, t, one, s) }
+	one.vacant = func(place string) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.vacant(ctx, t, place)
 	}
-	if d := r.state.find(t); d != nil && remote.Is(r.dir) {
-		earlier := *d // others are recorded meanwhile
-		one.earlier = &earlier
+	if d := r.state.Find(t.source); d != nil {
+		one.same = t.stamped(d.Stamp)
+		if remote.Is(r.dir) {
+			earlier := *d // others are recorded meanwhile
+			one.earlier = &earlier
+		}
 	}
 	r.unlocked(func() { err = one.run(ctx, r.a, []string{t.source}, one.salvage) })
 	if remote.IsUnfinished(err) {
@@ -348,7 +357,7 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.state.find(t) != nil
+	known := r.state.Find(t.source) != nil
 	if done, err := r.doneBefore(ctx, t); done || err != nil {
 		return err
 	}
@@ -373,7 +382,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 		}
 		return r.failed(t.source, err)
 	}
-	if err := one.shareRoot(r.dir); err != nil {
+	if err := one.shareRoot(r.dir, r.announcing(ctx, t)); err != nil {
 		return err
 	}
 	done, err := r.entry(t, one, errors.Is(err, cli.ErrDamage))
@@ -400,19 +409,23 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	}
 	r.rows += one.rows
 	r.done++
-	if err := r.state.record(ctx, r.a, r.dir, done); err != nil || len(done.Pieces) == 0 {
+	if err := r.state.Record(ctx, r.a, r.dir, done); err != nil || len(done.Pieces) == 0 {
 		return err
 	}
 	return pieces.Forget(one.out)
 }
 
 // entry returns what is recorded of a table.
-func (r *allRun) entry(t oneTable, one *conversion, damaged bool) (d doneTable, err error) {
-	d = doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
+func (r *allRun) entry(t oneTable, one *conversion, damaged bool) (d rerun.Table, err error) {
+	d = rerun.Table{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
 		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: damaged, Name: t.table,
 		ID: t.id, Parts: t.parts, Reached: one.reached}
+	if r.moments != nil {
+		d.Moments = r.moments(t.table, t.id)
+	}
 	if s := one.summary; one.surveyed {
-		d.Noted = &noted{s.retyped, one.dates(), s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
+		d.Noted = &rerun.Noted{Retyped: s.retyped, Dates: one.dates(), Altered: s.Altered, Notes: s.Notes,
+			Seconds: s.Seconds, Files: s.Files, Bytes: s.Bytes}
 	}
 	d.Arrow, err = arrowschema.Encode(one.sc)
 	return d, err
@@ -435,7 +448,7 @@ func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 
 // proven returns the outcome for an output that was just written: it was read back before it appeared, unless that was
 // not possible.
-func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out outcome) {
+func (r *allRun) proven(ctx context.Context, c *conversion, d rerun.Table) (out outcome) {
 	if !c.summary.Checked && !c.unchecked {
 		return readBack(r.a, ctx, r.dir, d)
 	}
@@ -460,7 +473,7 @@ func (r *allRun) printError(err error) {
 
 // failed records, in the report and in the state, a table without an output and the reason.
 func (r *allRun) failed(source string, err error) error {
-	d := failedTable{Source: source, Failed: cli.InFlags(cli.Line(err))}
+	d := rerun.Failed{Source: source, Failed: cli.InFlags(cli.Line(err))}
 	r.state.Failed = append(r.state.Failed, d)
 	r.report.Add(d, source, "", "", "", "", "failed: "+d.Failed)
 	if !strings.Contains(err.Error(), source) {

@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/pieces"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/format"
 	"stoa/store/remote"
 	"stoa/vec"
@@ -40,8 +41,8 @@ func (c *conversion) sinceBackup(a *cli.App) {
 }
 
 // shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and records its new
-// place.
-func (c *conversion) shareRoot(dir string) error {
+// place. Before, it calls announce, if that is not nil, with the new place in dir.
+func (c *conversion) shareRoot(dir string, announce func(output string) error) error {
 	if c.levels == 0 {
 		return nil
 	}
@@ -60,6 +61,11 @@ func (c *conversion) shareRoot(dir string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("%s exists", to)
 	}
+	if announce != nil {
+		if err := announce(rel); err != nil {
+			return err
+		}
+	}
 	if err := os.Rename(filepath.Join(c.out, rel), to); err != nil {
 		return err
 	}
@@ -70,21 +76,11 @@ func (c *conversion) shareRoot(dir string) error {
 	return nil
 }
 
-// discard removes a backup that was written by an earlier run and has changed since: the restore job would find it next
-// to the new one.
-func (c *conversion) discard(output string) error {
-	if c.levels == 0 || !filepath.IsLocal(output) {
-		return nil
-	}
-	return os.RemoveAll(filepath.Join(c.out, output))
-}
-
 // Some formats have many tables in one place. convert --all and rescue write each table to a place of its own, so that
 // it appears only when it is complete, and in the end make these one: see format.Assembly.
 
-// beginAssembly begins to make dir one place, if the format has many tables in one. tables get names that the place
-// itself does not need.
-func (r *allRun) beginAssembly(ctx context.Context, tables []oneTable) (err error) {
+// beginAssembly begins to make dir one place, if the format has many tables in one.
+func (r *allRun) beginAssembly(ctx context.Context) (err error) {
 	to := r.a.Format(r.c.to)
 	if to == nil || to.Assemble == nil {
 		return nil
@@ -94,13 +90,6 @@ func (r *allRun) beginAssembly(ctx context.Context, tables []oneTable) (err erro
 	}
 	if r.state.Assembling { // a run was killed then
 		err = r.assemble(ctx)
-	}
-	if r.c.goOn { // what a run has written and not recorded
-		for _, t := range tables {
-			if r.state.find(t) == nil {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, t.output)))
-			}
-		}
 	}
 	return err
 }
@@ -136,7 +125,7 @@ func (r *allRun) assembled(c *conversion, t oneTable) {
 }
 
 // fits looks at a table that was written: one that does not fit in with the others is removed.
-func (r *allRun) fits(ctx context.Context, t oneTable, c *conversion, out tableOutcome, d *doneTable) error {
+func (r *allRun) fits(ctx context.Context, t oneTable, c *conversion, out tableOutcome, d *rerun.Table) error {
 	if r.assembly == nil {
 		return nil
 	}
@@ -153,12 +142,12 @@ func (r *allRun) fits(ctx context.Context, t oneTable, c *conversion, out tableO
 // assemble makes one place of the tables that are done.
 func (r *allRun) assemble(ctx context.Context) error {
 	st := r.state
-	own := func(d doneTable) bool { return d.Table != "" && !d.Taken }
+	own := func(d rerun.Table) bool { return d.Table != "" && !d.Taken }
 	if r.assembly == nil || !st.Assembling && !slices.ContainsFunc(st.Done, own) {
 		return nil
 	}
 	st.Assembling = true
-	if err := st.save(ctx, r.a, r.dir); err != nil {
+	if err := st.Save(ctx, r.a, r.dir); err != nil {
 		return err
 	}
 	for _, d := range st.Done {
@@ -175,58 +164,80 @@ func (r *allRun) assemble(ctx context.Context) error {
 		st.Done[i].Taken = st.Done[i].Table != ""
 	}
 	st.Assembling = false
-	return st.save(ctx, r.a, r.dir)
-}
-
-// place returns where a table is, in dir.
-func (d *doneTable) place(dir string) string {
-	if d.Taken {
-		return dir + "#" + d.Table
-	}
-	return filepath.Join(dir, d.Output)
+	return st.Save(ctx, r.a, r.dir)
 }
 
 // errTaken is the error about a table that would have to be converted again, and is part of the common place.
-func errTaken(d doneTable, why string) error {
+func errTaken(d rerun.Table, why string) error {
 	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and the output, which all tables share, has it already",
 		d.Source, why), Hint: "choose another directory"}
 }
 
 // errLake is the error about a table of Iceberg or Delta that would have to be converted again: others may read it.
-// remedy says what brings it up to date, and columns how its columns differ from those of the source.
-func errLake(t oneTable, at, why string, later bool, columns error, remedy string) error {
+// back says how its columns differ from those of the source, and what the source has now; remedy what brings it up to
+// date.
+func errLake(t oneTable, d rerun.Table, at, why string, later bool, back outcome, remedy string) error {
 	what := "is left as it is"
 	if later {
 		what = "was changed after that run"
 	}
-	if columns != nil {
-		remedy = fmt.Sprintf("%s; stoa convert %s -o OTHER writes another one", cli.Line(columns), t.source)
+	at = remote.Shown(at)
+	if back.columns != nil {
+		remedy = fmt.Sprintf("%s; stoa convert %s -o OTHER writes another one", cli.Line(back.columns), t.source)
 		what += ":"
 	} else {
+		remedy = catchUp(t, d, at, later, back, remedy)
 		what += ";"
 	}
-	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s %s", t.source, why, remote.Shown(at), what, remedy)}
+	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s %s %s", t.source, why, at, what, remedy)}
 }
 
-// remedy says how a table of a lake gets the rows of a source.
-func (r *allRun) remedy(ctx context.Context, source, output string) (text string) {
+// catchUp says what a catch-up of a finished table of a lake does: remedy, if the source is newer, as far as that is
+// known.
+func catchUp(t oneTable, d rerun.Table, at string, later bool, back outcome, remedy string) string {
+	then, now := d.Read(), back.now
+	dry := "stoa convert --catch-up " + t.source + " -o " + at + " --dry-run says what would change before its rows " +
+		"replace those that are there"
+	switch {
+	case back.unread != nil:
+		return "the source cannot be read whole now: " + cli.InFlags(cli.Line(back.unread))
+	case now == nil:
+	case now.Older(then) != "":
+		return "the source has less now than that run has read (" + now.Older(then) + "), and a catch-up would take " +
+			"that back"
+	case now.Hurt(then) != "":
+		return "the source has damage now that was not there (" + now.Hurt(then) + ")"
+	case now.Unknown(then):
+		return "that run did not record how far it had read the source: " + dry
+	case later:
+		return "whether the source is newer than that change is not known: " + dry
+	case len(then.Reached) > 0 && !now.Newer(then):
+		return "the source has other rows, and no later operations: " + dry
+	}
+	return remedy
+}
+
+const upToDate = "brings it up to date"
+
+// remedy says how a table of a lake gets the rows of a source, and what that does.
+func (r *allRun) remedy(ctx context.Context, source, output, does string) (text string) {
 	r.unlocked(func() {
-		at := (&doneTable{Output: output}).place(r.dir)
+		at := (&rerun.Table{Output: output}).Place(r.dir)
 		home, err := catchup.At(ctx, r.a.Remote(), at, r.a.SingleWriter)
 		if err == nil {
-			text = remedy(ctx, catchup.Options{Home: home, Formats: r.a.Formats}, source, remote.Shown(at))
+			text = remedy(ctx, catchup.Options{Home: home, Formats: r.a.Formats}, source, remote.Shown(at), does)
 		}
 	})
 	return text
 }
 
-// remedy says how the table at a place gets the rows of a source.
-func remedy(ctx context.Context, o catchup.Options, source, at string) string {
+// remedy says how the table at a place gets the rows of a source, and what that does.
+func remedy(ctx context.Context, o catchup.Options, source, at, does string) string {
 	if err := catchup.Refused(ctx, o); err != nil {
 		return fmt.Sprintf("stoa convert --catch-up does not bring it up to date (%s); stoa convert %s -o OTHER "+
 			"writes another one", cli.InFlags(cli.Line(err)), source)
 	}
-	return "stoa convert --catch-up " + source + " -o " + at + " brings it up to date"
+	return "stoa convert --catch-up " + source + " -o " + at + " " + does
 }
 
 // session returns a context in which the place of all tables is opened once.

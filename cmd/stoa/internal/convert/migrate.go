@@ -17,6 +17,8 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/report"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/store/remote"
 )
 
@@ -104,12 +106,12 @@ func (m *migration) run(ctx context.Context) error {
 	if m.dry {
 		return m.plan(ctx, tables, left, wo)
 	}
-	st, err := openState(ctx, m.a, m.dir, m.resume, m.c.settings(), m.roots...)
+	st, err := rerun.OpenState(ctx, m.a, m.dir, m.resume, m.c.settings(), m.roots...)
 	if err != nil {
 		return err
 	}
 	if m.c.levels == 0 {
-		st.keepNames(tables, m.c.ext)
+		keepNames(st, tables, m.c.ext)
 	}
 	for i := range tables {
 		m.doc.Tables = append(m.doc.Tables, m.tableDoc(&tables[i]))
@@ -125,7 +127,7 @@ func (m *migration) run(ctx context.Context) error {
 	}
 	m.doc.settle(st.Failed)
 	m.doc.Seconds = time.Since(m.began).Seconds()
-	if err := writeReports(ctx, m.a, m.dir, &m.doc, m.doc.form); err != nil {
+	if err := report.Write(ctx, m.a, m.dir, &m.doc, m.doc.form); err != nil {
 		return err
 	}
 	m.a.Note("%s/: %s, %s", m.dir, m.doc.verdict(), display.Seconds(time.Since(m.began)))
@@ -134,8 +136,8 @@ func (m *migration) run(ctx context.Context) error {
 
 // begin refuses to replace what is in the warehouse already, and records that this run has begun: what a later run
 // finds there under the names of its tables is then of this one.
-func (m *migration) begin(ctx context.Context, st *allState) error {
-	if st.kept {
+func (m *migration) begin(ctx context.Context, st *rerun.State) error {
+	if st.Kept {
 		return nil
 	}
 	for _, t := range m.doc.Tables {
@@ -148,7 +150,7 @@ func (m *migration) begin(ctx context.Context, st *allState) error {
 			return err
 		}
 	}
-	return st.save(ctx, m.a, m.dir)
+	return st.Save(ctx, m.a, m.dir)
 }
 
 // prepare derives from the flags how to read and to write, and refuses what is impossible.
@@ -176,7 +178,7 @@ func (m *migration) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.C
 	case c.out == cli.Dash:
 		return oo, wo, cli.WrongUse("migrate writes a directory, not standard output")
 	case c.Manifest != "":
-		return oo, wo, cli.WrongUse("migrate has no --manifest: %s has all losses", reportJSON)
+		return oo, wo, cli.WrongUse("migrate has no --manifest: %s has all losses", report.JSON)
 	case slices.Contains(m.roots, cli.Dash):
 		return oo, wo, cli.WrongUse("migrate reads places, not standard input")
 	case remote.Is(m.dir) && c.levels > 0:

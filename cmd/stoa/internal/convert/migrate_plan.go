@@ -13,6 +13,8 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/report"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/cmd/stoa/internal/survey"
 	"stoa/pred"
@@ -32,14 +34,14 @@ func (m *migration) plan(ctx context.Context, tables []oneTable, left []leftTabl
 			x.fail(cli.InFlags(cli.Line(err)))
 		}
 	}
-	all := &allRun{c: m.c, a: m.a, cmd: m.cmd, state: &allState{}}
+	all := &allRun{c: m.c, a: m.a, cmd: m.cmd, state: &rerun.State{}}
 	if _, err := all.reportLeft(left); err != nil {
 		return err
 	}
 	m.doc.settle(all.state.Failed)
 	m.doc.estimate(m.parallel)
 	m.doc.Seconds = time.Since(began).Seconds()
-	if err := printReport(m.a, &m.doc, m.doc.form); err != nil {
+	if err := report.Print(m.a, &m.doc, m.doc.form); err != nil {
 		return err
 	}
 	if all.worst == nil && !m.doc.Complete {

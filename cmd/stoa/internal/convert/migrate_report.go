@@ -13,6 +13,8 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/report"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/cmd/stoa/internal/survey"
 	"stoa/region"
 )
@@ -177,7 +179,7 @@ func typeChangeOf(s string) typeChange {
 }
 
 // settle draws the conclusions. failed are tables, or what may be tables, that are not there.
-func (d *migrateDoc) settle(failed []failedTable) {
+func (d *migrateDoc) settle(failed []rerun.Failed) {
 	for _, f := range failed {
 		d.Left = slices.DeleteFunc(d.Left, func(l leftDoc) bool { return l.File == f.Source })
 		i := slices.IndexFunc(d.Tables, func(x *migratedTable) bool { return x.Source == f.Source })
@@ -211,7 +213,8 @@ func (d *migrateDoc) estimate(parallel int) {
 	d.Estimate = max(longest, seconds/float64(max(1, parallel)))
 }
 
-func (d *migrateDoc) json() ([]byte, error) {
+// JSON implements report.Doc.
+func (d *migrateDoc) JSON() ([]byte, error) {
 	b, err := json.MarshalIndent(d, "", "  ")
 	return append(b, '\n'), err
 }
@@ -323,12 +326,13 @@ func (t *migratedTable) facts() (out [][2]string) {
 	return out
 }
 
-func (d *migrateDoc) text() ([]byte, error) {
-	var b textReport
-	b.line(0, "", d.verdict())
-	b.line(0, "", d.total())
+// Text implements report.Doc.
+func (d *migrateDoc) Text() ([]byte, error) {
+	var b report.Lines
+	b.Line(0, "", d.verdict())
+	b.Line(0, "", d.total())
 	for _, r := range d.Roots {
-		b.line(0, "from", r)
+		b.Line(0, "from", r)
 	}
 	for _, t := range d.Tables {
 		state := stateNames[t.state]
@@ -336,47 +340,48 @@ func (d *migrateDoc) text() ([]byte, error) {
 			state = "FAILED"
 		}
 		b.WriteString("\n")
-		b.line(0, "", t.Source+"  "+state)
+		b.Line(0, "", t.Source+"  "+state)
 		for _, f := range t.facts() {
-			b.line(2, f[0], f[1])
+			b.Line(2, f[0], f[1])
 		}
 	}
 	if len(d.Left) > 0 {
 		b.WriteString("\n")
 	}
 	for _, l := range d.Left {
-		b.line(0, "left out", l.Why)
+		b.Line(0, "left out", l.Why)
 	}
 	return b.Bytes(), nil
 }
 
-func (d *migrateDoc) html() ([]byte, error) {
+// HTML implements report.Doc.
+func (d *migrateDoc) HTML() ([]byte, error) {
 	var p page
 	class := map[bool]string{true: "good", false: "bad"}
-	p.put(pageHead, "Migration of "+strings.Join(d.Roots, ", "))
-	p.put("<h1 class=\"%s\">%s</h1>\n<p>%s</p>\n<dl>", class[d.Complete], d.verdict(), d.total())
+	p.Put(report.PageHead, "Migration of "+strings.Join(d.Roots, ", "))
+	p.Put("<h1 class=\"%s\">%s</h1>\n<p>%s</p>\n<dl>", class[d.Complete], d.verdict(), d.total())
 	for _, r := range d.Roots {
-		p.put("<dt>from</dt><dd><code>%s</code></dd>\n", r)
+		p.Put("<dt>from</dt><dd><code>%s</code></dd>\n", r)
 	}
-	p.put("<dt>begun</dt><dd>%s</dd>\n", d.Began.Format("2006-01-02T15:04:05Z07:00"))
+	p.Put("<dt>begun</dt><dd>%s</dd>\n", d.Began.Format("2006-01-02T15:04:05Z07:00"))
 	if d.At != "" {
-		p.put("<dt>as of</dt><dd>%s</dd>\n", d.At)
+		p.Put("<dt>as of</dt><dd>%s</dd>\n", d.At)
 	}
-	p.put("</dl>\n<h2>Tables</h2>\n<table>\n<tr><th>table</th><th class=\"n\">rows</th><th>state</th>" +
+	p.Put("</dl>\n<h2>Tables</h2>\n<table>\n<tr><th>table</th><th class=\"n\">rows</th><th>state</th>" +
 		"<th>output</th></tr>\n")
 	for _, t := range d.Tables {
-		p.put("<tr><td><b>%s</b></td><td class=\"n\">%s</td><td class=\"%s\">%s</td><td><code>%s</code></td></tr>\n",
+		p.Put("<tr><td><b>%s</b></td><td class=\"n\">%s</td><td class=\"%s\">%s</td><td><code>%s</code></td></tr>\n",
 			t.Source, display.Maybe(ls.Number(t.Rows)), class[t.state != stateFailed], stateNames[t.state],
 			cmp.Or(t.Output, "none"))
-		p.put("<tr><td colspan=\"4\"><details%s><summary>checksums, types, values, notes</summary>\n<dl>",
+		p.Put("<tr><td colspan=\"4\"><details%s><summary>checksums, types, values, notes</summary>\n<dl>",
 			map[bool]string{true: " open"}[t.state == stateFailed])
 		for _, f := range t.facts() {
-			p.put("<dt>%s</dt><dd>%s</dd>\n", f[0], f[1])
+			p.Put("<dt>%s</dt><dd>%s</dd>\n", f[0], f[1])
 		}
-		p.put("</dl>\n</details></td></tr>\n")
+		p.Put("</dl>\n</details></td></tr>\n")
 	}
-	p.put("</table>\n")
+	p.Put("</table>\n")
 	p.leftOut(d.Left)
-	p.put("</body>\n</html>\n")
+	p.Put("</body>\n</html>\n")
 	return p.Bytes(), nil
 }

@@ -300,7 +300,7 @@ func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (
 	same, err := catchup.Same(ctx, o)
 	if err == nil && !same {
 		err = &cli.UseError{Message: p.shown() + " is there, and does not have the rows of the source; " +
-			remedy(ctx, o, strings.Join(paths, " "), p.shown())}
+			remedy(ctx, o, strings.Join(paths, " "), p.shown(), upToDate)}
 	} else if err == nil && half {
 		err = catchup.Complete(ctx, o, "")
 	}

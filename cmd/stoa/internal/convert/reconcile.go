@@ -53,6 +53,9 @@ type outcome struct {
 
 	half    error // it has one catalogue of two, and why it stays so
 	columns error // how they differ from those of the source
+
+	now    *rerun.Read // what the source has, whose files have changed; nil: it was not read
+	unread error       // why not all of it could be read
 }
 
 // why returns what is wrong.
@@ -84,10 +87,16 @@ func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, s
 	case len(c.by) > 0 && ext != "":
 		columns = c.by
 	case len(columns) == 0 || ext == "" || len(columns) == sc.NumFields() || len(t.Sources()) > 1:
+		if err := c.vacant(c.out); err != nil {
+			return nil, err
+		}
 		return output.CreateTable(a, ctx, c.out, sc, wo)
 	}
 	c.partitions = columns
 	c.out = strings.TrimSuffix(c.out, ext)
+	if err := c.vacant(c.out); err != nil {
+		return nil, err
+	}
 	return pieces.CreatePartitioned(ctx, a, c.out, ext, sc, columns, wo)
 }
 
@@ -110,9 +119,9 @@ func (c *conversion) output(dir string) string {
 }
 
 // readBack reads the output of a table, and compares it with what was written.
-func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out outcome) {
+func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out outcome) {
 	out.Checksum, out.Verdict = d.Checksum, verdictDiffers
-	name := d.place(dir)
+	name := d.Place(dir)
 	if _, err := a.Stat(ctx, cli.WithoutTable(name)); errors.Is(err, fs.ErrNotExist) {
 		out.Verdict = verdictMissing
 		return out
@@ -148,7 +157,7 @@ func (c *conversion) checksum() string {
 }
 
 // sumOfAll is sumOf for an output that may be several files.
-func sumOfAll(a *cli.App, ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
+func sumOfAll(a *cli.App, ctx context.Context, name string, d rerun.Table) (sum content.Sum, whole bool, err error) {
 	if len(d.Pieces) == 0 {
 		return sumOf(a, ctx, name, d)
 	}
@@ -167,13 +176,13 @@ func sumOfAll(a *cli.App, ctx context.Context, name string, d doneTable) (sum co
 }
 
 // sumOf computes the checksum of an output; whole reports whether its types allow the checksum to be compared.
-func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
+func sumOf(a *cli.App, ctx context.Context, name string, d rerun.Table) (sum content.Sum, whole bool, err error) {
 	o := stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})}
 	sc, err := arrowschema.Decode(d.Arrow)
 	if err != nil {
 		return sum, false, err
 	}
-	if o.From = d.from; len(d.Partitions) > 0 {
+	if o.From = d.Catalogue; len(d.Partitions) > 0 {
 		o.From = pieces.HiveFormat
 	}
 	t, err := stoa.Open(ctx, name, o)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,18 +15,17 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/look"
-	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/report"
+	"stoa/cmd/stoa/internal/rerun"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/seal"
+	"stoa/region"
 	"stoa/store"
 	"stoa/store/remote"
 )
-
-// The names of the reports in OUT.
-const reportJSON, reportHTML, reportText = "report.json", "report.html", "report.txt"
 
 func RescueCmd(a *cli.App) *cobra.Command {
 	var c conversion
@@ -53,7 +51,8 @@ The status is 0 only if OUT has everything of which there is any sign (catalogue
 consensus metadata, blocks that nothing claims), and 3 if not. --resume continues a run that was
 killed: finished tables are read back, the others are written again. With --file-size each table is a
 directory of files, each within a tablet and in the order of its keys; several are written at a time
-(--parallel), and --resume continues after the last file of each tablet.
+(--parallel), and --resume continues after the last file of each tablet. What is in OUT and no run has
+recorded is replaced only with --force.
 
 --in-kind writes no tables: it mends Kudu servers. OUT gets a directory for each damaged server (or the
 one that --server names), on which the server starts: each tablet as it was, with intact blocks from
@@ -97,6 +96,12 @@ type rescue struct {
 	resume bool
 	began  time.Time
 	doc    rescueDoc
+
+	history struct {
+		tables []*look.TableHistory
+		found  []region.Finding
+		err    error
+	}
 }
 
 func (r *rescue) run(ctx context.Context) error {
@@ -115,14 +120,15 @@ func (r *rescue) run(ctx context.Context) error {
 		return none
 	}
 	keepFree(tables, r.a.Format(wo.To))
-	st, err := openState(ctx, r.a, r.dir, r.resume, r.c.settings(), r.roots...)
+	st, err := rerun.OpenState(ctx, r.a, r.dir, r.resume, r.c.settings(), r.roots...)
 	if err != nil {
 		return err
 	}
 	if r.c.levels == 0 {
-		st.keepNames(tables, r.c.ext)
+		keepNames(st, tables, r.c.ext)
 	}
-	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, converted: r.doc.add}
+	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, converted: r.doc.add,
+		moments: r.past(ctx, oo)}
 	if _, err := all.tables(ctx, tables, left); err != nil {
 		return err
 	}
@@ -171,7 +177,7 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 		return oo, wo, cli.WrongUse("rescue writes a directory, not standard output")
 	}
 	if c.Manifest != "" {
-		return oo, wo, cli.WrongUse("rescue has no --manifest: %s has all losses", reportJSON)
+		return oo, wo, cli.WrongUse("rescue has no --manifest: %s has all losses", report.JSON)
 	}
 	r.dir = strings.TrimRight(c.out, "/")
 	if remote.Is(r.dir) {
@@ -227,16 +233,37 @@ func (r *rescue) signs(ctx context.Context, oo stoa.OpenOptions) {
 	}
 	r.doc.addFindings(found)
 	r.doc.addCensus(census)
-	histories, found, err := look.HistoryOf(ctx, []string{r.doc.place}, oo)
-	if err != nil {
-		r.doc.miss("the history failed: " + cli.Line(err))
+	if r.history.err != nil {
+		r.doc.miss("the history failed: " + cli.Line(r.history.err))
 	}
-	r.doc.addFindings(found)
-	for _, h := range histories {
-		if t := r.doc.table(h.Table, h.ID); t != nil {
-			t.First, t.From, t.Last, t.Replayed = h.First, h.Exact, h.Last, h.Logged
+	r.doc.addFindings(r.history.found)
+	for _, h := range r.history.tables {
+		if t := r.doc.table(h.Table, h.ID); t != nil && !t.kept {
+			t.tell(momentsOf(h))
 		}
 	}
+}
+
+// past reads the history of the place, if its format has one, and returns a function that finds the moments of a table.
+func (r *rescue) past(ctx context.Context, oo stoa.OpenOptions) func(table, id string) *rerun.Moments {
+	h := &r.history
+	f, err := stoa.Probe(ctx, format.Target{Tree: oo.Tree, Name: r.doc.place}, oo)
+	if err != nil || !hasList(f, "census") {
+		return nil
+	}
+	h.tables, h.found, h.err = look.HistoryOf(ctx, []string{r.doc.place}, oo)
+	return func(table, id string) *rerun.Moments {
+		for _, x := range h.tables {
+			if x.Table == table && (x.ID == id || x.ID == "" || id == "") {
+				return momentsOf(x)
+			}
+		}
+		return nil
+	}
+}
+
+func momentsOf(h *look.TableHistory) *rerun.Moments {
+	return &rerun.Moments{First: h.First, Exact: h.Exact, Last: h.Last, Logged: h.Logged}
 }
 
 func hasList(f *format.Format, name string) bool {
@@ -322,62 +349,8 @@ func behind(name string, seen *[]string) bool {
 // write writes the reports, and prints one of them.
 func (r *rescue) write(ctx context.Context) error {
 	r.doc.settle()
-	err := writeReports(ctx, r.a, r.dir, &r.doc, r.doc.form)
+	err := report.Write(ctx, r.a, r.dir, &r.doc, r.doc.form)
 	r.a.Note("%s/: %s, %s, %s", r.dir, display.Count(int64(len(r.doc.Tables)), "table"), r.doc.verdict(),
 		display.Seconds(time.Since(r.began)))
 	return err
-}
-
-// reportDoc is a report in three forms.
-type reportDoc interface {
-	json() ([]byte, error)
-	text() ([]byte, error)
-	html() ([]byte, error)
-}
-
-// writeReports writes a report in its forms to a directory, and prints it in one of them.
-func writeReports(ctx context.Context, a *cli.App, dir string, doc reportDoc, form string) error {
-	forms := []struct {
-		name  string
-		bytes func() ([]byte, error)
-	}{{reportJSON, doc.json}, {reportText, doc.text}, {reportHTML, doc.html}}
-	for _, f := range forms {
-		b, err := f.bytes()
-		if err != nil {
-			return err
-		}
-		if err := putFile(ctx, a, filepath.Join(dir, f.name), b); err != nil {
-			return err
-		}
-	}
-	return printReport(a, doc, form)
-}
-
-// printReport prints a report.
-func printReport(a *cli.App, doc reportDoc, form string) error {
-	shown := doc.text
-	if form == "json" {
-		shown = doc.json
-	}
-	b, err := shown()
-	if err == nil {
-		_, err = a.Stdout.Write(b)
-	}
-	if errors.Is(err, os.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-// putFile writes a file completely or not at all.
-func putFile(ctx context.Context, a *cli.App, name string, b []byte) error {
-	p, err := a.Create(ctx, (&output.OutputFlags{File: name}).Path())
-	if err != nil {
-		return err
-	}
-	defer p.Abort(ctx)
-	if _, err := p.Write(b); err != nil {
-		return err
-	}
-	return p.Commit(ctx)
 }

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/report"
 	"stoa/cmd/stoa/internal/rerun"
 	"stoa/internal/sorted"
 	"stoa/region"
@@ -63,11 +63,18 @@ type rescuedTable struct {
 	First    *look.Moment         `json:"first_operation,omitempty"`
 	From     *look.Moment         `json:"exact_from,omitempty"` // snapshots are exact from this moment on
 	Last     *look.Moment         `json:"last_operation,omitempty"`
-	Replayed int64                `json:"replayed_operations"` // row operations that only logs had
+	Replayed *int64               `json:"replayed_operations"` // row operations that only logs had
 	ReadTo   []readTo             `json:"read_to,omitempty"`   // the last operation of each tablet that was read
 	Tablets  []*look.CensusTablet `json:"tablets,omitempty"`
 	LostIn   []lostPart           `json:"lost_in,omitempty"`
 	Losses   []string             `json:"losses,omitempty"`
+
+	kept bool // it is of an earlier run, and not what the sources have
+}
+
+// tell adds the moments of what was written.
+func (t *rescuedTable) tell(m *rerun.Moments) {
+	t.First, t.From, t.Last, t.Replayed = m.First, m.Exact, m.Last, &m.Logged
 }
 
 // readTo is how far a tablet was read.
@@ -155,6 +162,11 @@ func (d *rescueDoc) table(name, id string) *rescuedTable {
 func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	x := &rescuedTable{Table: cmp.Or(t.table, t.source), ID: t.id, Whole: true, Bytes: o.summary.Bytes,
 		Files: o.summary.Files, Readback: o.summary.Readback, Pieces: o.summary.Pieces}
+	if o.kept == nil {
+		x.Replayed = new(int64)
+	} else if x.kept = true; o.kept.Moments != nil {
+		x.tell(o.kept.Moments)
+	}
 	d.Tables = append(d.Tables, x)
 	d.addFindings(o.findings)
 	d.addFindings(o.aside)
@@ -304,7 +316,8 @@ func (d *rescueDoc) settle() {
 	}
 }
 
-func (d *rescueDoc) json() ([]byte, error) {
+// JSON implements report.Doc.
+func (d *rescueDoc) JSON() ([]byte, error) {
 	b, err := json.MarshalIndent(d, "", "  ")
 	return append(b, '\n'), err
 }
@@ -380,8 +393,8 @@ func (t *rescuedTable) facts() (out [][2]string) {
 	moment("first operation", t.First)
 	moment("exact from", t.From)
 	moment("last operation", t.Last)
-	if t.Replayed > 0 {
-		add("replayed", display.Count(t.Replayed, "row operation")+" that only logs had")
+	if n := ls.Number(t.Replayed); n > 0 {
+		add("replayed", display.Count(n, "row operation")+" that only logs had")
 	}
 	states := map[string]int{}
 	var order []string
@@ -407,30 +420,10 @@ func (t *rescuedTable) facts() (out [][2]string) {
 	return out
 }
 
-// reportWidth is the maximum width of the text, unless a word is longer.
-const reportWidth = 80
-
-// textReport is a report as text.
-type textReport struct{ bytes.Buffer }
-
-// line writes a text, folded, with a head in front of it.
-func (b *textReport) line(indent int, head, text string) {
-	const wide = 16
-	pad := strings.Repeat(" ", indent)
-	if head != "" {
-		pad += fmt.Sprintf("%-*s", wide, head)
-	}
-	for i, l := range display.Folded(display.OneLine(text), reportWidth-len(pad), 0) {
-		if i > 0 {
-			pad = strings.Repeat(" ", len(pad))
-		}
-		b.WriteString(strings.TrimRight(pad+l, " ") + "\n")
-	}
-}
-
-func (d *rescueDoc) text() ([]byte, error) {
-	var b textReport
-	line := b.line
+// Text implements report.Doc.
+func (d *rescueDoc) Text() ([]byte, error) {
+	var b report.Lines
+	line := b.Line
 	line(0, "", d.verdict())
 	line(0, "", fmt.Sprintf("%s written to %s as %s; known to be %s: %s", display.Count(d.rows(), "row"), d.Output,
 		d.To, d.lostWord(), d.lostRows()))
@@ -471,6 +464,6 @@ func (d *rescueDoc) text() ([]byte, error) {
 	}
 	b.WriteString("\n")
 	line(0, "", fmt.Sprintf("%s of %s were there; %s has their checksums and all losses",
-		display.Count(int64(len(d.Sources)), "file"), display.BytesText(size), reportJSON))
+		display.Count(int64(len(d.Sources)), "file"), display.BytesText(size), report.JSON))
 	return b.Bytes(), nil
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -17,7 +15,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
-	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/rerun"
 	"stoa/cmd/stoa/internal/source"
@@ -27,39 +25,45 @@ import (
 	"stoa/store/remote"
 )
 
-// A table of Iceberg or Delta belongs to everybody as soon as it appears: other engines may add rows to it before the
-// run that wrote it has recorded that. So it is recorded before, and a table that is there is never replaced unless a
-// run has recorded that it wrote it, and what is there is that.
+// A table is recorded before it appears: if the run is killed then, the next one knows what it has written, even if the
+// sources have less meanwhile. What is there is never replaced unless a run has recorded that it wrote it. A table of
+// Iceberg or Delta belongs to everybody as soon as it appears, and is not replaced at all.
 
 // announce records that a table is about to appear.
 func (r *allRun) announce(ctx context.Context, t oneTable, one *conversion, s format.Summary) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one.rows = one.sum.Sum().Rows
+	if err := r.vacant(ctx, t, one.out); err != nil { // others may have written there meanwhile
+		return err
+	}
+	if one.total == nil {
+		one.rows = one.sum.Sum().Rows
+	}
 	one.summary = summaryDoc{Altered: s.ByOption, Notes: slices.Concat(s.Notes, one.flat), retyped: s.Retyped}
 	d, err := r.entry(t, one, len(one.Losses) > 0)
 	if err != nil {
 		return err
 	}
-	d.Told = reading.Tell(0, 0, s.Altered, nil, one.Losses)
-	return r.state.announce(ctx, r.a, r.dir, d)
+	d.Told = reading.Tell(0, 0, slices.Concat(one.noticed, s.Altered), nil, one.Losses)
+	return r.state.Announce(ctx, r.a, r.dir, d)
 }
 
 // unknownLake returns an error if there is a table of a lake that no run has recorded where one is to be written.
 func (r *allRun) unknownLake(ctx context.Context, t oneTable) (err error) {
 	var kinds []string
 	r.unlocked(func() { kinds, err = r.kinds(ctx, t.output) })
-	if err != nil || len(kinds) == 0 || r.cmd != nil && r.cmd.Flags().Changed("force") {
+	if err != nil || len(kinds) == 0 || r.forced() {
 		return err
 	}
-	at := remote.Shown((&doneTable{Output: t.output}).place(r.dir))
+	at := remote.Shown((&rerun.Table{Output: t.output}).Place(r.dir))
 	return &cli.UseError{Message: t.source + ": " + at + " is there already, and no run has recorded that it wrote it",
-		Hint: r.remedy(ctx, t.source, t.output) + "; under another name it is out of the way"}
+		Hint: r.remedy(ctx, t.source, t.output, upToDate+" if the source is newer") +
+			"; under another name it is out of the way"}
 }
 
 // kinds returns the catalogues of which there is one in a directory of the output.
 func (r *allRun) kinds(ctx context.Context, output string) ([]string, error) {
-	home, err := catchup.At(ctx, r.a.Remote(), (&doneTable{Output: output}).place(r.dir), r.a.SingleWriter)
+	home, err := catchup.At(ctx, r.a.Remote(), (&rerun.Table{Output: output}).Place(r.dir), r.a.SingleWriter)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +76,18 @@ func (r *allRun) kinds(ctx context.Context, output string) ([]string, error) {
 
 // earlier returns what an earlier run has recorded of a table, as it is now: nil if there is nothing. A table that was
 // only announced counts if it is there.
-func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back outcome, announced bool, err error) {
-	read := func(d doneTable) { r.unlocked(func() { back = r.readEach(ctx, t, d) }) }
-	done := r.state.find(t)
-	if next := r.state.next(t); next != nil {
+func (r *allRun) earlier(ctx context.Context, t oneTable) (d *rerun.Table, back outcome, announced bool, err error) {
+	if isLake(r.c.to) {
+		return r.earlierLake(ctx, t)
+	}
+	return r.settled(ctx, t)
+}
+
+func (r *allRun) earlierLake(ctx context.Context, t oneTable) (d *rerun.Table, back outcome, announced bool,
+	err error) {
+	read := func(d rerun.Table) { r.unlocked(func() { back = r.readEach(ctx, t, d) }) }
+	done := r.state.Find(t.source)
+	if next := r.state.Announced(t.source); next != nil {
 		d := *next
 		var kinds []string
 		if r.unlocked(func() { kinds, err = r.appeared(ctx, d) }); err != nil {
@@ -99,11 +111,6 @@ func (r *allRun) earlier(ctx context.Context, t oneTable) (d *doneTable, back ou
 // doneBefore reports whether an earlier run has finished the table and its output is unchanged since. Otherwise it
 // removes the earlier run's output.
 func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
-	if d := r.state.find(t); d != nil {
-		if err := r.putBack(*d); err != nil { // a run was killed
-			return false, err
-		}
-	}
 	previous, back, announced, err := r.earlier(ctx, t)
 	if err = cmp.Or(ctx.Err(), err); previous == nil || err != nil {
 		return false, err
@@ -111,6 +118,11 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	d := *previous
 	same := t.stamped(d.Stamp)
 	later := isLake(r.c.to) && r.later(ctx, d)
+	if announced && !isLake(r.c.to) {
+		if err := r.adopt(ctx, t, &d, &back, same); err != nil {
+			return false, err
+		}
+	}
 	if (isLake(r.c.to) || d.Taken) && back.Verdict != verdictMissing {
 		if back.Problem != "" && !d.Taken {
 			return true, r.damagedLake(t, d, back)
@@ -141,25 +153,22 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		if later && same && back.Rows != nil {
 			return true, r.tellLater(ctx, t, d, back)
 		}
-		return true, r.refused(t, d, back, errLake(t, d.place(r.dir), again, later, back.columns,
-			r.remedy(ctx, t.source, d.Output)))
+		return true, r.refused(t, d, back, errLake(t, d, d.Place(r.dir), again, later, back,
+			r.remedy(ctx, t.source, d.Output, upToDate)))
 	}
 	if again == "" {
 		return true, r.tellAgain(t, d, back)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
-	if back.Verdict != verdictDiffers && back.Verdict != verdictMissing {
+	if back.Verdict != verdictMissing {
 		return false, r.setAside(d)
 	}
-	if err := r.c.discard(d.Output); err != nil {
-		return false, err
-	}
-	r.state.forget(t)
+	r.state.Forget(t.source)
 	return false, nil
 }
 
 // renew records a table that has the rows of the source now, or that was only announced.
-func (r *allRun) renew(ctx context.Context, t oneTable, d *doneTable, back *outcome, announced bool) (
+func (r *allRun) renew(ctx context.Context, t oneTable, d *rerun.Table, back *outcome, announced bool) (
 	err error) {
 	d.Source, d.Stamp = t.source, t.stamp
 	if back.ReadChecksum != "" {
@@ -171,11 +180,11 @@ func (r *allRun) renew(ctx context.Context, t oneTable, d *doneTable, back *outc
 			return err
 		}
 	}
-	return r.state.record(ctx, r.a, r.dir, *d)
+	return r.state.Record(ctx, r.a, r.dir, *d)
 }
 
 // doubts adds what verifying the source of a table finds, which the run that was interrupted has not recorded.
-func (r *allRun) doubts(ctx context.Context, t oneTable, d *doneTable) error {
+func (r *allRun) doubts(ctx context.Context, t oneTable, d *rerun.Table) error {
 	one := r.one(t)
 	if d.Told == nil {
 		d.Told = &reading.Told{}
@@ -185,7 +194,11 @@ func (r *allRun) doubts(ctx context.Context, t oneTable, d *doneTable) error {
 		return err
 	}
 	defer src.Close()
-	one.noticed = slices.Concat(src.Findings(), d.Told.Findings)
+	for _, f := range slices.Concat(src.Findings(), d.Told.Findings) { // those that were told before it appeared, too
+		if !slices.Contains(one.noticed, f) {
+			one.noticed = append(one.noticed, f)
+		}
+	}
 	err = one.verifySources(r.a, ctx, src, []string{t.source}, t.opening, spec)
 	err = one.DamageFlags.Report(ctx, r.a, []string{t.source}, one.noticed, err)
 	d.Told.Findings, d.Told.Aside = one.noticed, slices.Concat(d.Told.Aside, one.aside)
@@ -212,8 +225,8 @@ func (r *allRun) open(ctx context.Context, t oneTable) (*stoa.Table, stoa.ScanSp
 }
 
 // damagedLake reports a table that an earlier run has finished, and that cannot be read any more.
-func (r *allRun) damagedLake(t oneTable, d doneTable, back outcome) error {
-	at := remote.Shown(d.place(r.dir))
+func (r *allRun) damagedLake(t oneTable, d rerun.Table, back outcome) error {
+	at := remote.Shown(d.Place(r.dir))
 	err := &cli.UseError{Message: t.source + ": " + at + " was finished, and cannot be read any more: " +
 		strings.TrimPrefix(back.Problem, at+": "), Hint: "stoa verify " + at + " finds what is damaged; --resume " +
 		"writes it again where it is gone"}
@@ -223,9 +236,9 @@ func (r *allRun) damagedLake(t oneTable, d doneTable, back outcome) error {
 }
 
 // refused reports a table that is there, and not as the run that is resumed would have it.
-func (r *allRun) refused(t oneTable, d doneTable, back outcome, err error) error {
-	out := tableOutcome{again: true, err: err, reached: d.Reached, summary: summaryDoc{Source: t.source,
-		Output: remote.Shown(d.place(r.dir)), Rows: d.Rows, Files: back.files, Bytes: back.bytes,
+func (r *allRun) refused(t oneTable, d rerun.Table, back outcome, err error) error {
+	out := tableOutcome{again: true, kept: &d, err: err, reached: d.Reached, summary: summaryDoc{Source: t.source,
+		Output: remote.Shown(d.Place(r.dir)), Rows: d.Rows, Files: back.files, Bytes: back.bytes,
 		Readback: &back.readback}}
 	if back.Rows != nil {
 		out.summary.Rows = *back.Rows
@@ -235,11 +248,12 @@ func (r *allRun) refused(t oneTable, d doneTable, back outcome, err error) error
 }
 
 // tellLater reports a table that an earlier run has finished, and that was changed since.
-func (r *allRun) tellLater(ctx context.Context, t oneTable, d doneTable, back outcome) error {
-	why := "changed after the run that wrote it, and left as it is; " + r.remedy(ctx, t.source, d.Output)
+func (r *allRun) tellLater(ctx context.Context, t oneTable, d rerun.Table, back outcome) error {
+	why := "changed after the run that wrote it, and left as it is; the source has not changed, and " +
+		r.remedy(ctx, t.source, d.Output, "would take that back")
 	r.a.Note("%s: %s", t.source, why)
 	back.Verdict, d.Rows = verdictLater, *back.Rows
-	now := noted{}
+	now := rerun.Noted{}
 	if d.Noted != nil {
 		now = *d.Noted
 	}
@@ -250,9 +264,9 @@ func (r *allRun) tellLater(ctx context.Context, t oneTable, d doneTable, back ou
 
 // appeared returns the catalogues of a table that an earlier run was about to publish. If that run was killed after the
 // last of them, all that is missing is that the mark of an unfinished directory is removed.
-func (r *allRun) appeared(ctx context.Context, d doneTable) ([]string, error) {
+func (r *allRun) appeared(ctx context.Context, d rerun.Table) ([]string, error) {
 	if remote.Is(r.dir) {
-		if _, err := r.a.Remote().Unmark(ctx, d.place(r.dir)); err != nil {
+		if _, err := r.a.Remote().Unmark(ctx, d.Place(r.dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +274,7 @@ func (r *allRun) appeared(ctx context.Context, d doneTable) ([]string, error) {
 }
 
 // readEach reads the output of a table back, by each of its catalogues, and writes that of Delta if it is missing.
-func (r *allRun) readEach(ctx context.Context, t oneTable, d doneTable) outcome {
+func (r *allRun) readEach(ctx context.Context, t oneTable, d rerun.Table) outcome {
 	back := readBack(r.a, ctx, r.dir, d)
 	if !isLake(r.c.to) || !strings.Contains(r.c.to, ",") || back.Verdict == verdictMissing {
 		return back
@@ -270,7 +284,7 @@ func (r *allRun) readEach(ctx context.Context, t oneTable, d doneTable) outcome 
 	case len(kinds) == 1 && err == nil:
 		back.half = r.complete(ctx, t, d, kinds, back)
 	case back.Verdict != verdictDiffers && err == nil:
-		d.from = "delta" // the other is read first
+		d.Catalogue = "delta" // the other is read first
 		if other := readBack(r.a, ctx, r.dir, d); other.Verdict != back.Verdict {
 			return other
 		}
@@ -279,7 +293,7 @@ func (r *allRun) readEach(ctx context.Context, t oneTable, d doneTable) outcome 
 }
 
 // later reports whether a table has later versions than an earlier run wrote.
-func (r *allRun) later(ctx context.Context, d doneTable) (later bool) {
+func (r *allRun) later(ctx context.Context, d rerun.Table) (later bool) {
 	r.unlocked(func() {
 		o, err := r.lake(ctx, d)
 		later = err == nil && o.Home.Later(ctx)
@@ -289,8 +303,8 @@ func (r *allRun) later(ctx context.Context, d doneTable) (later bool) {
 
 // complete gives a table the catalogue of Delta if the run that wrote it was killed after that of Iceberg. It returns
 // why it does not.
-func (r *allRun) complete(ctx context.Context, t oneTable, d doneTable, kinds []string, back outcome) error {
-	at := remote.Shown(d.place(r.dir))
+func (r *allRun) complete(ctx context.Context, t oneTable, d rerun.Table, kinds []string, back outcome) error {
+	at := remote.Shown(d.Place(r.dir))
 	if back.Problem != "" {
 		return nil // that is worse
 	}
@@ -314,7 +328,7 @@ func (r *allRun) complete(ctx context.Context, t oneTable, d doneTable, kinds []
 }
 
 // addCatalogue writes the second catalogue of a table.
-func (r *allRun) addCatalogue(ctx context.Context, d doneTable) error {
+func (r *allRun) addCatalogue(ctx context.Context, d rerun.Table) error {
 	o, err := r.lake(ctx, d)
 	if err != nil {
 		return err
@@ -326,20 +340,20 @@ func (r *allRun) addCatalogue(ctx context.Context, d doneTable) error {
 }
 
 // lake returns the options by which the output of a table is read as a lake.
-func (r *allRun) lake(ctx context.Context, d doneTable) (o catchup.Options, err error) {
+func (r *allRun) lake(ctx context.Context, d rerun.Table) (o catchup.Options, err error) {
 	o.Formats = r.a.Formats
-	o.Home, err = catchup.At(ctx, r.a.Remote(), d.place(r.dir), r.a.SingleWriter)
+	o.Home, err = catchup.At(ctx, r.a.Remote(), d.Place(r.dir), r.a.SingleWriter)
 	return o, err
 }
 
 // hasRows reports whether a table of a lake has the rows of its source, whose files have changed: it reads them. If not
 // all of the source can be read, d is told what this reading has lost.
-func (r *allRun) hasRows(ctx context.Context, t oneTable, d *doneTable, back *outcome, later bool) (
+func (r *allRun) hasRows(ctx context.Context, t oneTable, d *rerun.Table, back *outcome, later bool) (
 	has bool) {
 	r.unlocked(func() {
 		one := r.one(t)
 		src, spec, err := r.open(ctx, t)
-		if err != nil {
+		if back.unread = err; err != nil {
 			return
 		}
 		defer src.Close()
@@ -347,12 +361,15 @@ func (r *allRun) hasRows(ctx context.Context, t oneTable, d *doneTable, back *ou
 			return
 		}
 		rows := int64(0)
+		defer func() { r.tellNow(ctx, src, one, rows, back) }()
 		scan := func() iter.Seq2[arrow.RecordBatch, error] {
 			one.Losses, rows = nil, 0
 			return func(yield func(arrow.RecordBatch, error) bool) {
 				for b, err := range src.Scan(ctx, spec) {
 					if err == nil {
 						rows += b.NumRows()
+					} else {
+						back.unread = err
 					}
 					if !yield(b, err) {
 						return
@@ -377,8 +394,16 @@ func (r *allRun) hasRows(ctx context.Context, t oneTable, d *doneTable, back *ou
 	return has
 }
 
+// tellNow keeps what was read of a source whose files have changed.
+func (r *allRun) tellNow(ctx context.Context, src *stoa.Table, one *conversion, rows int64, back *outcome) {
+	reached, err := rerun.Reached(ctx, src)
+	if back.unread = cmp.Or(back.unread, err); err == nil {
+		back.now = &rerun.Read{Rows: rows, Reached: reached, Findings: src.Findings(), Losses: one.Losses}
+	}
+}
+
 // equal reports whether each catalogue of a table has the rows of the source; err says how their columns differ.
-func (r *allRun) equal(ctx context.Context, d doneTable, sc *arrow.Schema,
+func (r *allRun) equal(ctx context.Context, d rerun.Table, sc *arrow.Schema,
 	scan func() iter.Seq2[arrow.RecordBatch, error]) (has bool, err error) {
 	o, err := r.lake(ctx, d)
 	o.Schema, o.Rows = sc, scan
@@ -398,7 +423,7 @@ func (r *allRun) equal(ctx context.Context, d doneTable, sc *arrow.Schema,
 }
 
 // tellAnew records what reading and verifying a source finds now, of which rows have been read.
-func (r *allRun) tellAnew(ctx context.Context, t oneTable, d *doneTable, one *conversion, src *stoa.Table,
+func (r *allRun) tellAnew(ctx context.Context, t oneTable, d *rerun.Table, one *conversion, src *stoa.Table,
 	spec stoa.ScanSpec, rows int64) (err error) {
 	if one.salvage {
 		err = one.account(ctx, r.a, src, spec, rows)
@@ -426,167 +451,142 @@ func errUnfinished(t oneTable, at string) error {
 		"then writes the table"}
 }
 
-// A disk may die between two runs. What a run has written is then the only copy of these rows: a resumed run never
-// replaces it by less, and reports it even if its table is not there any more.
+// forced reports whether --force was given: what is in the way may be replaced.
+func (r *allRun) forced() bool { return r.cmd != nil && r.cmd.Flags().Changed("force") }
 
-// earlierMark begins the name to which the output of an earlier run is moved while its table is written again.
-const earlierMark = ".stoa-earlier-"
-
-func (r *allRun) asideOf(d doneTable) (place, aside string) {
-	place = filepath.Join(r.dir, d.Output)
-	return place, filepath.Join(r.dir, earlierMark+strings.ReplaceAll(d.Output, "/", "_"))
-}
-
-// setAside keeps the output of an earlier run until its table is written again. A file keeps its name, too; an object
-// is not replaced before it is known that what was read is not poorer (see conversion.earlier).
-func (r *allRun) setAside(d doneTable) error {
-	if remote.Is(r.dir) {
+// vacant returns an error if something is where a table is to be written and no run has recorded that it wrote the
+// table: it is of the user, or of a run whose record is gone.
+func (r *allRun) vacant(ctx context.Context, t oneTable, place string) error {
+	if isLake(r.c.to) || r.state.Find(t.source) != nil || r.forced() {
 		return nil
 	}
-	place, aside := r.asideOf(d)
-	if os.Link(place, aside) == nil {
-		return nil
-	}
-	return os.Rename(place, aside)
-}
-
-// putBack gives the output of an earlier run its name again.
-func (r *allRun) putBack(d doneTable) error {
-	place, aside := r.asideOf(d)
-	if _, err := os.Lstat(aside); err != nil || remote.Is(r.dir) {
-		return nil
-	}
-	if err := os.RemoveAll(place); err != nil {
+	taken, err := cli.Taken(ctx, place)
+	if err != nil || !taken {
 		return err
 	}
-	return os.Rename(aside, place)
+	hint := "in another directory, both are kept"
+	if r.cmd != nil && r.cmd.Flags().Lookup("force") != nil {
+		hint = "--force replaces it; " + hint
+	}
+	return &cli.UseError{Message: t.source + ": " + remote.Shown(place) + " is there already, and no run has " +
+		"recorded that it wrote it", Hint: hint}
 }
 
-// poorer says in what the table that was written now, or not because of err, is poorer than that of an earlier run; ""
-// if it is not. Only rescue takes damage for granted: elsewhere, fewer rows without damage were deleted.
-func (c *conversion) poorer(d doneTable, err error) string {
-	var poor *rerun.PoorError
-	switch {
-	case errors.As(err, &poor):
-		return poor.Why
-	case err != nil && !errors.Is(err, cli.ErrDamage):
-		return "nothing: " + cli.InFlags(cli.Line(err))
-	}
-	then := rerun.Read{Rows: d.Rows, Reached: d.Reached, Losses: d.Told.Lost()}
-	now := rerun.Read{Rows: c.rows, Reached: c.reached, Losses: c.Losses}
-	if d.Told != nil {
-		then.Findings, now.Findings = d.Told.Findings, c.noticed
-	}
-	return now.Poorer(&then, c.salvage || err != nil)
-}
-
-// notPoorer returns an error, before the output appears at an address, if it is poorer than that of an earlier run.
-func (c *conversion) notPoorer(ctx context.Context, t *stoa.Table) (err error) {
-	if c.reached, err = rerun.Reached(ctx, t); err != nil || c.earlier == nil {
-		return err
-	}
-	c.noticed = t.Findings()
-	if why := c.poorer(*c.earlier, nil); why != "" {
-		return &rerun.PoorError{Why: why}
-	}
-	return nil
-}
-
-// kept reports whether what an earlier run wrote stays, which was set aside while its table was written again; err says
-// how that ended. It is true, too, if the run was interrupted.
-func (r *allRun) kept(ctx context.Context, t oneTable, one *conversion, err error) (bool, error) {
-	d := r.state.find(t) // what was not set aside was forgotten
-	switch {
-	case d == nil && ctx.Err() != nil:
-		return true, err
-	case d == nil:
-		return false, nil
-	case ctx.Err() != nil:
-		return true, errors.Join(err, r.putBack(*d))
-	}
-	if err != nil && !errors.Is(err, cli.ErrDamage) {
-		r.state.Failed = append(r.state.Failed, failedTable{Source: t.source, Failed: cli.InFlags(cli.Line(err))})
-	}
-	if less := one.poorer(*d, err); less != "" {
-		return true, errors.Join(one.dropped(d.place(r.dir), err), r.keep(t, *d, less))
-	}
-	_, aside := r.asideOf(*d)
-	r.state.forget(t)
-	return false, os.RemoveAll(aside)
-}
-
-// dropped removes what was begun and, if err says that it appeared, what was written beside the earlier run's place.
-func (c *conversion) dropped(place string, err error) error {
-	begun := os.RemoveAll(strings.TrimSuffix(c.out, c.ext) + catchup.Unfinished)
-	if c.out == place || err != nil && !errors.Is(err, cli.ErrDamage) {
-		return begun
-	}
-	return errors.Join(begun, os.RemoveAll(c.out))
-}
-
-// keep puts the output of an earlier run back if the one that was written now is less, and reports it.
-func (r *allRun) keep(t oneTable, d doneTable, less string) error {
-	if err := r.putBack(d); err != nil {
-		return err
-	}
-	return r.tellEarlier(t, d, fmt.Sprintf("what an earlier run wrote is kept (%s): the sources now give less, %s; "+
-		"without it --resume writes the table anew", display.Count(d.Rows, "row"), less))
-}
-
-// tellEarlier reports a table of an earlier run that is not what the sources have now, and why.
-func (r *allRun) tellEarlier(t oneTable, d doneTable, what string) error {
-	why := &rerun.EarlierError{Text: remote.Shown(d.place(r.dir)) + ": " + what}
-	var back outcome
-	r.unlocked(func() { back = readBack(r.a, context.Background(), r.dir, d) })
-	out := tableOutcome{again: true, err: why, reached: d.Reached, summary: summaryDoc{Source: t.source, Rows: d.Rows,
-		Output: remote.Shown(d.place(r.dir)), Files: back.files, Bytes: back.bytes, Readback: &back.readback,
-		Pieces: d.Pieces}}
-	if d.Told != nil {
-		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.Lost()
-		r.lost(out)
-	}
-	r.printError(why)
-	r.noteTable(t, out)
-	return r.add(out.summary)
-}
-
-// vanished reports the tables of earlier runs that are in places of this run, and not there any more.
-func (r *allRun) vanished(tables []oneTable) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := map[string]bool{}
-	for _, t := range tables {
-		now[r.state.keyOf(t.source)] = true
-	}
-	for i, d := range slices.Clone(r.state.Done) {
-		key := rerun.SourceKey(d.Source, r.state.From)
-		if at, ok := r.state.at[key]; !ok || at != i || now[key] {
-			continue
+// announcing returns what records that a table that was announced is about to be moved to another place in the output.
+func (r *allRun) announcing(ctx context.Context, t oneTable) func(output string) error {
+	return func(output string) error {
+		next := r.state.Announced(t.source)
+		if next == nil {
+			return nil
 		}
-		if err := r.putBack(d); err != nil {
-			return err
+		d := *next
+		d.Output = output
+		return r.state.Announce(ctx, r.a, r.dir, d)
+	}
+}
+
+// settled returns what an earlier run has recorded of a table, with what is there now: nil if there is nothing. If a
+// run was killed around the moment at which the table appeared, that is decided here.
+func (r *allRun) settled(ctx context.Context, t oneTable) (d *rerun.Table, back outcome, announced bool, err error) {
+	done, next := r.state.Find(t.source), r.state.Announced(t.source)
+	if next != nil {
+		d := *next
+		appeared := false
+		if r.unlocked(func() { appeared, err = r.published(ctx, t, &d, done, &back) }); err != nil {
+			return nil, back, false, err
 		}
-		if _, err := r.a.Stat(context.Background(), cli.WithoutTable(d.place(r.dir))); errors.Is(err, fs.ErrNotExist) {
-			delete(r.state.at, key) // it was removed on purpose
-			continue
+		if appeared && (done == nil || r.replaces(t, &d, done)) {
+			return &d, back, true, nil
 		}
-		why := "an earlier run wrote it, and its sources are not there any more; remove it if that is expected"
-		for _, t := range tables {
-			if d.sharesWith(t) {
-				why = fmt.Sprintf("an earlier run wrote it, and its source is now read as %s, which may have less or "+
-					"older rows: compare the two before one of them is removed", t.source)
+		if appeared && d.Output != done.Output {
+			if err := os.RemoveAll(d.Place(r.dir)); err != nil {
+				return nil, back, false, err
 			}
 		}
-		t := oneTable{source: d.Source, table: d.Name, id: d.ID}
-		if err := r.tellEarlier(t, d, why); err != nil {
+		r.state.Drop(rerun.SourceKey(d.Source, r.state.From))
+	}
+	if done == nil {
+		return nil, back, false, nil
+	}
+	previous := *done
+	if err := r.putBack(previous); err != nil {
+		return nil, back, false, err
+	}
+	r.unlocked(func() { back = readBack(r.a, ctx, r.dir, previous) })
+	return &previous, back, false, nil
+}
+
+// published reports whether a table that was announced has appeared; back is what is there. done is what was there
+// before; nil if there was nothing.
+func (r *allRun) published(ctx context.Context, t oneTable, next, done *rerun.Table, back *outcome) (bool, error) {
+	if err := r.moved(t, next); err != nil {
+		return false, err
+	}
+	if done != nil && !remote.Is(r.dir) {
+		place, aside := r.asideOf(*done)
+		old, err := os.Stat(aside)
+		if is, none := os.Stat(place); err == nil && none == nil && os.SameFile(is, old) {
+			return false, nil
+		}
+	}
+	*back = readBack(r.a, ctx, r.dir, *next)
+	return back.Verdict != verdictMissing && back.Verdict != verdictDiffers, ctx.Err()
+}
+
+// moved gives a backup that has appeared its place in the common root, if the run was killed before.
+func (r *allRun) moved(t oneTable, next *rerun.Table) error {
+	if r.c.levels == 0 {
+		return nil
+	}
+	one := &conversion{levels: r.c.levels}
+	one.out = filepath.Join(r.dir, t.output)
+	to := filepath.Join(r.dir, next.Output)
+	if _, err := os.Lstat(to); next.Output != t.output && err == nil { // what is left is empty
+		_ = os.Remove(filepath.Join(one.out, filepath.Dir(next.Output)))
+		_ = os.Remove(one.out)
+		return nil
+	}
+	if next.Output != t.output {
+		if _, err := os.Lstat(filepath.Join(one.out, next.Output)); err != nil {
+			return nil
+		}
+	} else if _, err := os.Lstat(to); err != nil {
+		return nil
+	}
+	err := one.shareRoot(r.dir, nil)
+	next.Output = one.output(r.dir)
+	return err
+}
+
+// replaces reports whether a table that has appeared replaces that of the run before. If the sources are still those
+// that were read, it is written again instead: then all is known of it.
+func (r *allRun) replaces(t oneTable, next, done *rerun.Table) bool {
+	if remote.Is(r.dir) { // that was decided before it appeared
+		return true
+	}
+	_, aside := r.asideOf(*done)
+	if _, err := os.Lstat(aside); err == nil && (t.stamped(next.Stamp) ||
+		next.Read().Poorer(done.Read(), r.c.salvage) != "") {
+		return false
+	}
+	return os.RemoveAll(aside) == nil
+}
+
+// adopt records a table that was only announced, and has appeared, as done. same: its sources are those that were read.
+func (r *allRun) adopt(ctx context.Context, t oneTable, d *rerun.Table, back *outcome, same bool) (err error) {
+	place := d.Place(r.dir)
+	if r.assembly != nil {
+		if d.Table, err = r.assembly.Check(ctx, place); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// sharesWith reports whether a table of this run is one of an earlier run under another name, or has parts of it.
-func (d *doneTable) sharesWith(t oneTable) bool {
-	return t.id != "" && t.id == d.ID || slices.Contains(d.Parts, t.table) ||
-		slices.ContainsFunc(t.parts, func(p string) bool { return slices.Contains(d.Parts, p) })
+	if !same {
+		err = r.state.Record(ctx, r.a, r.dir, *d)
+	} else {
+		err = r.renew(ctx, t, d, back, true)
+	}
+	if err == nil && len(d.Pieces) > 0 {
+		_ = os.Remove(filepath.Join(place, pieces.JournalFile))
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/pieces"
+	"stoa/cmd/stoa/internal/rerun"
 	flags "stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
@@ -196,4 +198,31 @@ func idOf(e format.Entry) string {
 		}
 	}
 	return ""
+}
+
+// keepNames gives tables that are done, or were about to appear, their existing output names, which no other table may
+// get.
+func keepNames(st *rerun.State, tables []oneTable, ext string) {
+	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, ext)) }
+	taken := map[string]bool{}
+	known := func(t oneTable) *rerun.Table { return cmp.Or(st.Find(t.source), st.Announced(t.source)) }
+	for i := range tables {
+		if previous := known(tables[i]); previous != nil {
+			tables[i].output = strings.TrimSuffix(previous.Output, ext) + ext
+		}
+	}
+	for _, d := range slices.Concat(st.Done, st.Next) {
+		taken[withoutExt(d.Output)] = true
+	}
+	for i, t := range tables {
+		if known(t) != nil {
+			continue
+		}
+		name := strings.TrimSuffix(t.output, ext)
+		for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[strings.ToLower(name)] = true
+		tables[i].output = name + ext
+	}
 }

@@ -63,6 +63,10 @@ func CreatePartitioned(ctx context.Context, a *cli.App, out, ext string, sc *arr
 		}
 	}
 	w.sink = store.Strict(w.sink)
+	if wo.Publish != nil { // of the whole, not of each file
+		w.sink = store.Announced(w.sink, func() error { return wo.Publish(w.summary) })
+		w.wo.Publish = nil
+	}
 	if !wo.NoCheck {
 		w.sink = store.Before(w.sink, func(ctx context.Context, t store.Tree, name string) error {
 			return w.check(ctx, a, t, name)

@@ -40,8 +40,8 @@ type Options struct {
 	Label    string // of the progress line
 	// Same reports whether a file that an earlier run has written has the rows that it wrote.
 	Same func(ctx context.Context, name string, f File) (bool, error)
-	// Before, if not nil, is called with the number of rows before the directory gets its name.
-	Before func(rows int64) error
+	// Before, if not nil, is called with what was written before the directory gets its name.
+	Before func(Result) error
 }
 
 // Result reports what was written.
@@ -411,17 +411,6 @@ func (r *pieces) finish(ctx context.Context) (out Result, err error) {
 		out.Sum = out.Sum.Plus(one)
 		r.summary.Bytes += f.Bytes
 	}
-	if r.Before != nil {
-		if err := r.Before(out.Sum.Rows); err != nil {
-			return out, err
-		}
-	}
-	if err := r.sweep(out.Files); err != nil {
-		return out, err
-	}
-	if err := os.Rename(r.dir, r.Out); err != nil {
-		return out, err
-	}
 	out.Summary = r.summary
 	if out.Summary.Files == nil { // all were written, and proved, by an earlier run
 		out.Summary.Checked = !r.Create.NoCheck
@@ -430,7 +419,20 @@ func (r *pieces) finish(ctx context.Context) (out Result, err error) {
 	for _, f := range out.Files {
 		out.Summary.Files = append(out.Summary.Files, f.Name)
 	}
-	return out, nil
+	if err := r.sweep(out.Files); err != nil {
+		return out, err
+	}
+	if r.Before != nil {
+		if err := r.Before(out); err != nil {
+			return out, err
+		}
+	}
+	if info, err := os.Lstat(r.Out); err == nil && !info.IsDir() { // it may be replaced, or Before would have refused
+		if err := os.Remove(r.Out); err != nil {
+			return out, err
+		}
+	}
+	return out, os.Rename(r.dir, r.Out)
 }
 
 // empty writes a file without rows, because something must record the columns.

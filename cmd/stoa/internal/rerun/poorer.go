@@ -2,6 +2,7 @@
 package rerun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,36 +35,61 @@ type Read struct {
 	Losses   []region.Loss
 }
 
+// Unknown reports whether nothing says how far the table was read then, by a run of an earlier release, though that is
+// known now: then nobody knows which of the two is newer.
+func (now *Read) Unknown(then *Read) bool { return then.Reached == nil && now.Reached != nil }
+
 // Poorer says in what the table is poorer now than it was then; "" if it is not. It is if a part of it is not read up
 // to the last change that was read then, or has lost rows now and had not, whatever the number of rows. Fewer rows are
-// less only if fewer says so: rows that were deleted are not lost.
+// less only if fewer says so, and no part was read further than then: rows that were deleted are not lost.
 func (now *Read) Poorer(then *Read, fewer bool) string {
-	if why := older(then.Reached, now.Reached); why != "" {
+	if why := now.Older(then); why != "" {
 		return why
 	}
 	rows := display.Count(now.Rows, "row")
-	hurt := then.damaged()
-	for part := range now.damaged() {
-		if !hurt[part] {
-			return fmt.Sprintf("%s, with damage that was not there (%s)", rows, part)
-		}
+	if part := now.Hurt(then); part != "" {
+		return fmt.Sprintf("%s, with damage that was not there (%s)", rows, part)
 	}
 	was, _ := region.LostRows(then.Losses)
 	lost, _ := region.LostRows(now.Losses)
 	switch {
 	case !fewer:
-	case now.Rows < then.Rows:
-		return rows
 	case lost > was:
 		return fmt.Sprintf("%s, and %s lost", rows, display.Count(lost, "row"))
+	case now.Rows < then.Rows && !now.Newer(then):
+		return rows
 	}
 	return ""
 }
 
-// older says which part of a table is read now as it was before the last change that was read then; "" if none is.
-func older(then, now map[string]format.Reach) string {
-	for _, part := range slices.Sorted(maps.Keys(then)) {
-		was, is := then[part], now[part]
+// Newer reports whether a part of the table was read beyond the last change that was read then, and none less far.
+func (now *Read) Newer(then *Read) bool {
+	later := false
+	for part, was := range then.Reached {
+		is, ok := now.Reached[part]
+		if !ok || is.Known < was.Changed {
+			return false
+		}
+		later = later || is.Changed > was.Changed
+	}
+	return later
+}
+
+// Hurt returns a part in which rows are lost now, or may be, and were not then; "" if there is none.
+func (now *Read) Hurt(then *Read) string {
+	hurt := then.damaged()
+	for _, part := range slices.Sorted(maps.Keys(now.damaged())) {
+		if !hurt[part] {
+			return cmp.Or(part, "all of it")
+		}
+	}
+	return ""
+}
+
+// Older says which part of a table is read now as it was before the last change that was read then; "" if none is.
+func (now *Read) Older(then *Read) string {
+	for _, part := range slices.Sorted(maps.Keys(then.Reached)) {
+		was, is := then.Reached[part], now.Reached[part]
 		switch {
 		case is.Known >= was.Changed:
 		case is.Time == "":

@@ -1,4 +1,4 @@
-package convert
+package rerun
 
 import (
 	"bytes"
@@ -13,18 +13,18 @@ import (
 )
 
 // recorded opens a state in dir and records n tables from the given one on, without finishing the run.
-func recorded(t *testing.T, dir string, from, n int, each func()) *allState {
+func recorded(t *testing.T, dir string, from, n int, each func()) *State {
 	t.Helper()
 	var errs bytes.Buffer
 	a := cli.NewApp(strings.NewReader(""), &errs, &errs)
-	st, err := openState(t.Context(), a, dir, from > 0, []string{"to=jsonl"})
+	st, err := OpenState(t.Context(), a, dir, from > 0, []string{"to=jsonl"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.journal.close)
 	for i := range n {
-		d := doneTable{Source: fmt.Sprintf("place#%06d", from+i), Output: fmt.Sprintf("%06d.jsonl", from+i), Rows: 1}
-		if err := st.record(t.Context(), a, dir, d); err != nil {
+		d := Table{Source: fmt.Sprintf("place#%06d", from+i), Output: fmt.Sprintf("%06d.jsonl", from+i), Rows: 1}
+		if err := st.Record(t.Context(), a, dir, d); err != nil {
 			t.Fatal(err, errs.String())
 		}
 		if each != nil {
@@ -40,13 +40,13 @@ func quiet() *cli.App { return cli.NewApp(strings.NewReader(""), io.Discard, io.
 // sources returns the sources of the tables that a resumed run finds done.
 func sources(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	st, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"})
+	st, err := OpenState(t.Context(), quiet(), dir, true, []string{"to=jsonl"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range st.Done {
 		out = append(out, d.Source)
-		if st.find(oneTable{source: d.Source}).Output != d.Output {
+		if st.Find(d.Source).Output != d.Output {
 			t.Errorf("%s: find returns a different table", d.Source)
 		}
 	}
@@ -153,7 +153,7 @@ func TestForeignJournal(t *testing.T) {
 		t.Errorf("with its own journal: got %q, want 3 tables", got)
 	}
 	put(journal, bytes.Replace(lines, []byte(`"000001.jsonl"`), []byte(`"../000001.jsonl"`), 1))
-	if _, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"}); err == nil {
+	if _, err := OpenState(t.Context(), quiet(), dir, true, []string{"to=jsonl"}); err == nil {
 		t.Error("an output outside the directory: got no error, want one")
 	}
 	if err := os.Remove(journal); err != nil {
@@ -161,29 +161,5 @@ func TestForeignJournal(t *testing.T) {
 	}
 	if got := sources(t, dir); len(got) != 1 {
 		t.Errorf("without a journal: got %q, want 1 table", got)
-	}
-}
-
-// TestAnnouncedTablesKeepTheirNames: a table that was about to appear when its run was killed is looked for, and
-// written, under the name that it had then, whatever tables of the same name there are now.
-func TestAnnouncedTablesKeepTheirNames(t *testing.T) {
-	dir := t.TempDir()
-	st := recorded(t, dir, 0, 1, nil)
-	for _, d := range []doneTable{{Source: "b/t.csv", Output: "t"}, {Source: "c/t.csv", Output: "t-2"}} {
-		if err := st.announce(t.Context(), quiet(), dir, d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	st, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := []oneTable{{source: "a/t.csv", output: "t"}, {source: "b/t.csv", output: "t-2"},
-		{source: "c/t.csv", output: "t-3"}, {source: "place#000000", output: "000000-2"}}
-	st.keepNames(tables, "")
-	for i, want := range []string{"t-3", "t", "t-2", "000000.jsonl"} {
-		if got := tables[i].output; got != want {
-			t.Errorf("%s: got %s, want %s", tables[i].source, got, want)
-		}
 	}
 }

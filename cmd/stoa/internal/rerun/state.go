@@ -1,11 +1,10 @@
-package convert
+package rerun
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
-	"stoa/cmd/stoa/internal/rerun"
 	"stoa/store/remote"
 )
 
@@ -25,41 +23,41 @@ import (
 // table of a run and at the end of the run; in between, one line per table is added to the journal.
 const stateFile = ".stoa-convert.json"
 
-// allState is the content of the state file.
-type allState struct {
-	Stoa     string        `json:"stoa"` // "convert-all"
-	Settings []string      `json:"settings"`
-	Done     []doneTable   `json:"done"`
-	Failed   []failedTable `json:"failed,omitempty"` // of the last run
-	Finished bool          `json:"finished"`         // all tables are done
+// State is the content of the state file.
+type State struct {
+	Stoa     string   `json:"stoa"` // "convert-all"
+	Settings []string `json:"settings"`
+	Done     []Table  `json:"done"`
+	Failed   []Failed `json:"failed,omitempty"` // of the last run
+	Finished bool     `json:"finished"`         // all tables are done
 
 	// From is the directory in which the first run was started: relative sources are relative to it.
 	From       string `json:"from,omitempty"`
 	Assembling bool   `json:"assembling,omitempty"` // the tables are being made one place
 
-	Roots []string `json:"roots,omitempty"` // what the first run read, as rerun.SourceKey spells it
+	Roots []string `json:"roots,omitempty"` // what the first run read, as SourceKey spells it
 	Out   string   `json:"out,omitempty"`   // where it wrote
 	// Next are tables that were about to appear: a run that was killed then does not know whether they did.
-	Next []doneTable `json:"next,omitempty"`
+	Next []Table `json:"next,omitempty"`
 
-	kept    bool           // a state file exists, from this run or an earlier one
+	Kept    bool           // a state file exists, from this run or an earlier one
 	at      map[string]int // index in Done by the key of a source; if it occurs several times, the last one
 	cwd     string
 	roots   []string // what this run reads
 	journal journal
 }
 
-// openState reads the state of an earlier run, or begins a new one, which reads roots.
-func openState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string, roots ...string) (*allState,
+// OpenState reads the state of an earlier run, or begins a new one, which reads roots.
+func OpenState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string, roots ...string) (*State,
 	error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}, From: cwd, cwd: cwd,
-		Out: rerun.SourceKey(dir, cwd)}
+	st := &State{Stoa: "convert-all", Settings: settings, at: map[string]int{}, From: cwd, cwd: cwd,
+		Out: SourceKey(dir, cwd)}
 	for _, r := range roots {
-		st.Roots = append(st.Roots, rerun.SourceKey(r, cwd))
+		st.Roots = append(st.Roots, SourceKey(r, cwd))
 	}
 	st.roots = st.Roots
 	name := filepath.Join(dir, stateFile)
@@ -78,8 +76,8 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	case !resume:
 		return nil, pieces.Held(dir)
 	}
-	previous := allState{cwd: cwd, roots: st.Roots}
-	outside := func(d doneTable) bool { return !filepath.IsLocal(d.Output) }
+	previous := State{cwd: cwd, roots: st.Roots}
+	outside := func(d Table) bool { return !filepath.IsLocal(d.Output) }
 	unread := json.Unmarshal(b, &previous)
 	if unread == nil {
 		previous.From = cmp.Or(previous.From, cwd)
@@ -95,7 +93,7 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	if err := previous.sameRun(st, remote.Shown(dir)); err != nil {
 		return nil, err
 	}
-	previous.kept = true
+	previous.Kept = true
 	return &previous, nil
 }
 
@@ -105,20 +103,20 @@ func globQuoted(name string) string {
 }
 
 // sameRun returns an error if a run has other settings than the one that wrote the state, or reads something else.
-func (st *allState) sameRun(now *allState, dir string) error {
+func (st *State) sameRun(now *State, dir string) error {
 	const key = "roots=" // earlier releases have them, if there are several, among the settings
 	st.Settings = slices.DeleteFunc(st.Settings, func(s string) bool {
 		list, ok := strings.CutPrefix(s, key)
 		if ok {
 			for _, r := range strings.Split(list, "\x00") {
-				st.Roots = append(st.Roots, rerun.SourceKey(r, st.From))
+				st.Roots = append(st.Roots, SourceKey(r, st.From))
 			}
 		}
 		return ok
 	})
 	if !slices.Equal(st.Settings, now.Settings) {
 		return &cli.UseError{Message: "the earlier run had other flags: " +
-			strings.Join(rerun.Differing(st.Settings, now.Settings), ", "), Hint: "--resume needs the same flags"}
+			strings.Join(Differing(st.Settings, now.Settings), ", "), Hint: "--resume needs the same flags"}
 	}
 	out := cmp.Or(st.Out, now.Out)
 	if len(st.Roots) > 0 && len(now.Roots) > 0 && !slices.EqualFunc(st.Roots, now.Roots, func(was, is string) bool {
@@ -131,29 +129,29 @@ func (st *allState) sameRun(now *allState, dir string) error {
 	return nil
 }
 
-// find returns what an earlier run has done for a table, or nil.
-func (st *allState) find(t oneTable) *doneTable {
-	if i, ok := st.at[st.keyOf(t.source)]; ok {
+// Find returns what an earlier run has done for a table, or nil.
+func (st *State) Find(source string) *Table {
+	if i, ok := st.at[st.KeyOf(source)]; ok {
 		return &st.Done[i]
 	}
 	return nil
 }
 
-// next returns the table as an interrupted run was about to publish it, or nil.
-func (st *allState) next(t oneTable) *doneTable {
-	key := st.keyOf(t.source)
+// Announced returns the table as an interrupted run was about to publish it, or nil.
+func (st *State) Announced(source string) *Table {
+	key := st.KeyOf(source)
 	for i := range st.Next {
-		if rerun.SourceKey(st.Next[i].Source, st.From) == key {
+		if SourceKey(st.Next[i].Source, st.From) == key {
 			return &st.Next[i]
 		}
 	}
 	return nil
 }
 
-// keyOf returns the key of a source: that which it had in the first run, if what is read was moved or is named by
+// KeyOf returns the key of a source: that which it had in the first run, if what is read was moved or is named by
 // another path.
-func (st *allState) keyOf(source string) string {
-	key := rerun.SourceKey(source, st.cwd)
+func (st *State) KeyOf(source string) string {
+	key := SourceKey(source, st.cwd)
 	for i, root := range st.roots {
 		rest, ok := strings.CutPrefix(key, root)
 		if ok && i < len(st.Roots) && (rest == "" || strings.ContainsAny(rest[:1], "/#") || root == "/") {
@@ -161,7 +159,7 @@ func (st *allState) keyOf(source string) string {
 		}
 	}
 	if _, ok := st.at[key]; !ok && len(st.Roots) == 0 { // of an earlier release, which knew where it was started
-		moved := rerun.SourceKey(source, st.From)
+		moved := SourceKey(source, st.From)
 		if _, err := os.Lstat(cli.WithoutTable(moved)); errors.Is(err, fs.ErrNotExist) {
 			return moved
 		}
@@ -169,24 +167,24 @@ func (st *allState) keyOf(source string) string {
 	return key
 }
 
-// forget removes a table from those that are done.
-func (st *allState) forget(t oneTable) {
-	delete(st.at, st.keyOf(t.source))
+// Forget removes a table from those that are done.
+func (st *State) Forget(source string) {
+	delete(st.at, st.KeyOf(source))
 	st.Finished = false
 }
 
 // add adds a table to those that are done, replacing any earlier entry.
-func (st *allState) add(d doneTable) {
-	st.at[rerun.SourceKey(d.Source, st.From)] = len(st.Done)
+func (st *State) add(d Table) {
+	st.at[SourceKey(d.Source, st.From)] = len(st.Done)
 	st.Done = append(st.Done, d)
-	st.drop(rerun.SourceKey(d.Source, st.From))
+	st.Drop(SourceKey(d.Source, st.From))
 }
 
 // compact drops entries that were forgotten or replaced.
-func (st *allState) compact() {
-	var current []doneTable
+func (st *State) compact() {
+	var current []Table
 	for i, d := range st.Done {
-		key := rerun.SourceKey(d.Source, st.From)
+		key := SourceKey(d.Source, st.From)
 		if at, ok := st.at[key]; ok && at == i {
 			st.at[key] = len(current)
 			current = append(current, d)
@@ -195,25 +193,25 @@ func (st *allState) compact() {
 	st.Done = current
 }
 
-// announce saves a table that is about to appear, as record does.
-func (st *allState) announce(ctx context.Context, a *cli.App, dir string, d doneTable) error {
+// Announce saves a table that is about to appear, as record does.
+func (st *State) Announce(ctx context.Context, a *cli.App, dir string, d Table) error {
 	st.name(&d)
-	st.drop(rerun.SourceKey(d.Source, st.From))
+	st.Drop(SourceKey(d.Source, st.From))
 	st.Next = append(st.Next, d)
 	return st.write(ctx, a, dir, journalLine{Next: &d})
 }
 
 // name gives a table the source that the first run had.
-func (st *allState) name(d *doneTable) {
-	if key := st.keyOf(d.Source); key != rerun.SourceKey(d.Source, st.From) {
+func (st *State) name(d *Table) {
+	if key := st.KeyOf(d.Source); key != SourceKey(d.Source, st.From) {
 		d.Source = key
 	}
 }
 
-// drop drops a table from those that are about to appear.
-func (st *allState) drop(key string) {
+// Drop drops a table from those that are about to appear.
+func (st *State) Drop(key string) {
 	for i := range st.Next {
-		if rerun.SourceKey(st.Next[i].Source, st.From) == key { // there is no other one
+		if SourceKey(st.Next[i].Source, st.From) == key { // there is no other one
 			st.Next[i] = st.Next[len(st.Next)-1]
 			st.Next = st.Next[:len(st.Next)-1]
 			return
@@ -221,18 +219,18 @@ func (st *allState) drop(key string) {
 	}
 }
 
-// record saves a table that is done: the first one of a run in a newly written state file, which drops what the run
+// Record saves a table that is done: the first one of a run in a newly written state file, which drops what the run
 // forgot, the others in the journal.
-func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTable) error {
+func (st *State) Record(ctx context.Context, a *cli.App, dir string, d Table) error {
 	st.name(&d)
 	st.add(d)
 	return st.write(ctx, a, dir, journalLine{Done: &d})
 }
 
-func (st *allState) write(ctx context.Context, a *cli.App, dir string, line journalLine) error {
+func (st *State) write(ctx context.Context, a *cli.App, dir string, line journalLine) error {
 	st.Finished = false // until the run ends
 	if st.journal.of == "" || len(st.journal.text) > longJournal {
-		return st.save(ctx, a, dir)
+		return st.Save(ctx, a, dir)
 	}
 	if remote.Is(dir) {
 		st.journal.put = func(b []byte) error { return put(ctx, a, filepath.Join(dir, journalFile), b) }
@@ -247,8 +245,8 @@ func put(ctx context.Context, a *cli.App, name string, b []byte) error {
 	})
 }
 
-// save writes the whole state file, which makes the journal void, and removes the journal.
-func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
+// Save writes the whole state file, which makes the journal void, and removes the journal.
+func (st *State) Save(ctx context.Context, a *cli.App, dir string) error {
 	st.compact()
 	b, err := json.MarshalIndent(st, "", "  ")
 	if err != nil {
@@ -258,15 +256,15 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 	if err := put(ctx, a, filepath.Join(dir, stateFile), b); err != nil {
 		return err
 	}
-	st.kept = true
+	st.Kept = true
 	st.journal.begin(dir, b, len(st.Failed))
 	return nil
 }
 
-// finish saves the state at the end of a run. An object of the journal is of no use then.
-func (st *allState) finish(ctx context.Context, a *cli.App, dir string) error {
+// Finish saves the state at the end of a run. An object of the journal is of no use then.
+func (st *State) Finish(ctx context.Context, a *cli.App, dir string) error {
 	logged := st.journal.pending()
-	err := st.save(ctx, a, dir)
+	err := st.Save(ctx, a, dir)
 	if err != nil || !logged || !remote.Is(dir) {
 		return err
 	}
@@ -278,10 +276,10 @@ func (st *allState) finish(ctx context.Context, a *cli.App, dir string) error {
 }
 
 // replay adds the entries of the journal to the state, which was read from a state file with this content.
-func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []byte) error {
+func (st *State) replay(ctx context.Context, a *cli.App, dir string, state []byte) error {
 	st.at = map[string]int{}
 	for i, d := range st.Done {
-		st.at[rerun.SourceKey(d.Source, st.From)] = i
+		st.at[SourceKey(d.Source, st.From)] = i
 	}
 	lines, found, err := readJournal(ctx, a, dir, state)
 	if err != nil {
@@ -291,7 +289,7 @@ func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []
 	for _, l := range lines {
 		st.Finished = false
 		if l.Next != nil {
-			st.drop(rerun.SourceKey(l.Next.Source, st.From))
+			st.Drop(SourceKey(l.Next.Source, st.From))
 			st.Next = append(st.Next, *l.Next)
 		}
 		if l.Done != nil {
@@ -305,29 +303,21 @@ func (st *allState) replay(ctx context.Context, a *cli.App, dir string, state []
 	return nil
 }
 
-// keepNames gives tables that are done, or were about to appear, their existing output names, which no other table may
-// get.
-func (st *allState) keepNames(tables []oneTable, ext string) {
-	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, ext)) }
-	taken := map[string]bool{}
-	known := func(t oneTable) *doneTable { return cmp.Or(st.find(t), st.next(t)) }
-	for i := range tables {
-		if previous := known(tables[i]); previous != nil {
-			tables[i].output = strings.TrimSuffix(previous.Output, ext) + ext
+// Current returns the tables that are done, each once.
+func (st *State) Current() (out []Table) {
+	for i, d := range st.Done {
+		if at, ok := st.at[SourceKey(d.Source, st.From)]; ok && at == i {
+			out = append(out, d)
 		}
 	}
-	for _, d := range slices.Concat(st.Done, st.Next) {
-		taken[withoutExt(d.Output)] = true
-	}
-	for i, t := range tables {
-		if known(t) != nil {
-			continue
-		}
-		name := strings.TrimSuffix(t.output, ext)
-		for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
-			name = fmt.Sprintf("%s-%d", base, n)
-		}
-		taken[strings.ToLower(name)] = true
-		tables[i].output = name + ext
-	}
+	return out
 }
+
+// Removed drops a table that was removed on purpose from those that are done.
+func (st *State) Removed(d Table) { delete(st.at, SourceKey(d.Source, st.From)) }
+
+// Close closes the journal.
+func (st *State) Close() { st.journal.close() }
+
+// Pending reports whether there is a journal, to be merged into the state file.
+func (st *State) Pending() bool { return st.journal.pending() }

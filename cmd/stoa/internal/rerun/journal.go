@@ -1,4 +1,4 @@
-package convert
+package rerun
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
@@ -36,12 +37,12 @@ const journalKind = "convert-all-journal"
 
 // journalLine is any other line, with one of the fields set.
 type journalLine struct {
-	Next   *doneTable   `json:"next,omitempty"`
-	Done   *doneTable   `json:"done,omitempty"`
-	Failed *failedTable `json:"failed,omitempty"`
+	Next   *Table  `json:"next,omitempty"`
+	Done   *Table  `json:"done,omitempty"`
+	Failed *Failed `json:"failed,omitempty"`
 }
 
-type doneTable struct {
+type Table struct {
 	Source     string   `json:"source"`
 	Output     string   `json:"output"` // in the directory
 	Stamp      string   `json:"stamp"`  // of the source's files, before they were read
@@ -59,16 +60,42 @@ type doneTable struct {
 	Parts []string `json:"parts,omitempty"`
 
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
-	Noted  *noted        `json:"noted,omitempty"`  // of migrate
+	Noted  *Noted        `json:"noted,omitempty"`  // of migrate
 	Told   *reading.Told `json:"told,omitempty"`
 
-	from string // the catalogue by which a lake is read; "": any
+	Catalogue string `json:"-"` // by which a lake is read; "": any
 
-	Reached map[string]format.Reach `json:"reached,omitempty"` // how far its parts were read
+	Reached map[string]format.Reach `json:"reached,omitzero"`  // how far its parts were read
+	Moments *Moments                `json:"moments,omitempty"` // of rescue
 }
 
-// noted is what migrate reports of a table, besides its rows, as a later run does too.
-type noted struct {
+// Place returns where a table is, in dir.
+func (d *Table) Place(dir string) string {
+	if d.Taken {
+		return dir + "#" + d.Table
+	}
+	return filepath.Join(dir, d.Output)
+}
+
+// Read returns what an earlier run has read of a table.
+func (d *Table) Read() *Read {
+	r := Read{Rows: d.Rows, Reached: d.Reached, Losses: d.Told.Lost()}
+	if d.Told != nil {
+		r.Findings = d.Told.Findings
+	}
+	return &r
+}
+
+// Moments are those of a table as it was read.
+type Moments struct {
+	First  *look.Moment `json:"first"`
+	Exact  *look.Moment `json:"exact_from"` // snapshots are exact from then on
+	Last   *look.Moment `json:"last"`
+	Logged int64        `json:"logged_operations"` // row operations that only logs had
+}
+
+// Noted is what migrate reports of a table, besides its rows, as a later run does too.
+type Noted struct {
 	Retyped []string         `json:"retyped,omitempty"` // columns that are read with another type
 	Dates   []survey.Column  `json:"dates,omitempty"`
 	Altered []format.Altered `json:"altered,omitempty"`
@@ -78,8 +105,8 @@ type noted struct {
 	Bytes   int64            `json:"bytes"`
 }
 
-// failedTable is a table, or possible table, that could not be converted, with the reason.
-type failedTable struct {
+// Failed is a table, or possible table, that could not be converted, with the reason.
+type Failed struct {
 	Source string `json:"source"`
 	Failed string `json:"failed"`
 }
@@ -115,7 +142,7 @@ func (j *journal) begin(dir string, state []byte, failed int) {
 }
 
 // append adds a line, and the failures since the last one; both are on stable storage when it returns.
-func (j *journal) append(dir string, failed []failedTable, line journalLine) error {
+func (j *journal) append(dir string, failed []Failed, line journalLine) error {
 	var lines []any
 	if j.file == nil && len(j.text) == 0 {
 		lines = append(lines, journalHead{journalKind, j.of})

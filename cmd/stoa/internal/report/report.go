@@ -1,0 +1,69 @@
+// Package report writes the reports of a run in three forms.
+package report
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+)
+
+// The names of the reports in the directory of the output.
+const JSON, HTML, Text = "report.json", "report.html", "report.txt"
+
+// Doc is a report in three forms.
+type Doc interface {
+	JSON() ([]byte, error)
+	Text() ([]byte, error)
+	HTML() ([]byte, error)
+}
+
+// Write writes a report in its forms to a directory, and prints it in one of them.
+func Write(ctx context.Context, a *cli.App, dir string, doc Doc, form string) error {
+	forms := []struct {
+		name  string
+		bytes func() ([]byte, error)
+	}{{JSON, doc.JSON}, {Text, doc.Text}, {HTML, doc.HTML}}
+	for _, f := range forms {
+		b, err := f.bytes()
+		if err != nil {
+			return err
+		}
+		if err := putFile(ctx, a, filepath.Join(dir, f.name), b); err != nil {
+			return err
+		}
+	}
+	return Print(a, doc, form)
+}
+
+// Print prints a report.
+func Print(a *cli.App, doc Doc, form string) error {
+	shown := doc.Text
+	if form == "json" {
+		shown = doc.JSON
+	}
+	b, err := shown()
+	if err == nil {
+		_, err = a.Stdout.Write(b)
+	}
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// putFile writes a file completely or not at all.
+func putFile(ctx context.Context, a *cli.App, name string, b []byte) error {
+	p, err := a.Create(ctx, (&output.OutputFlags{File: name}).Path())
+	if err != nil {
+		return err
+	}
+	defer p.Abort(ctx)
+	if _, err := p.Write(b); err != nil {
+		return err
+	}
+	return p.Commit(ctx)
+}
