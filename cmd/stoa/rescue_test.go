@@ -183,6 +183,12 @@ func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r re
 	if len(r.Sources) != files || files > 0 && len(r.Sources[0].Checksum) != 32 {
 		t.Errorf("got %d sources, want %d with checksums", len(r.Sources), files)
 	}
+	text, err := os.ReadFile(filepath.Join(out, "report.txt"))
+	for _, root := range roots { // so that it can be copied
+		if !strings.Contains(string(text), " "+root+"\n") {
+			t.Errorf("%v: the report does not have %s whole: %s", err, root, text)
+		}
+	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil || !bytes.Contains(page, []byte("</html>")) || bytes.Contains(page, []byte("http")) {
 		t.Errorf("HTML page: got %v, %.200s, want a complete page without links", err, page)

@@ -86,7 +86,8 @@ func TestResumedRunsKeepNewerTables(t *testing.T) {
 			}
 			status, text := printedBy(append(args, "--resume")...)
 			folded := strings.Join(strings.Fields(text), " ")
-			if status != 3 || !strings.Contains(folded, "is kept (1,669 rows)") || !strings.Contains(folded, "d_wal") {
+			if status != 3 || !strings.Contains(folded, "is kept (1,669 rows)") || !strings.Contains(folded, "d_wal") ||
+				strings.Contains(folded, "--damaged") {
 				t.Errorf("%v, log of %d bytes: status %d: %s", verb, size, status, text)
 			}
 			after := filesBelow(t, out)
@@ -398,6 +399,34 @@ func TestReportOfKeptTables(t *testing.T) {
 			if x.Table == "d_wal" && (x.Last == older.Tables[i].Last || x.Replayed == older.Tables[i].Replayed) {
 				t.Errorf("%s: an older source has the same moments: %+v", to, older.Tables[i])
 			}
+		}
+	}
+}
+
+// TestRescueWithoutDirectoryInstances: no row is lost with the files that number the data directories of a server, nor
+// if they are damaged, so that the rescue is whole; it warns that no server starts on the directories.
+func TestRescueWithoutDirectoryInstances(t *testing.T) {
+	cluster, rows := fewTables(t, "d_wal", "d_raw")
+	const name = "tserver/data/data/block_manager_instance"
+	for _, b := range [][]byte{cluster[name][:20], nil} {
+		if cluster[name] = b; b == nil {
+			delete(cluster, name)
+		}
+		dir := t.TempDir()
+		writeFiles(t, filepath.Join(dir, "in"), cluster)
+		r, status := rescueOf(t, filepath.Join(dir, "out"), filepath.Join(dir, "in"))
+		warned := slices.ContainsFunc(r.Findings, func(f rescuedFinding) bool {
+			return f.Code == "kudu.datadir.damaged" && f.Severity == "warning"
+		})
+		if status != 0 || !warned || len(r.Tables) != 2 ||
+			*r.Tables[0].Rows+*r.Tables[1].Rows != rows["d_wal"]+rows["d_raw"] {
+			t.Errorf("%d bytes: status %d: %+v", len(b), status, r)
+		}
+		lost := maps.Clone(cluster) // what lies in a directory is missed nevertheless
+		maps.DeleteFunc(lost, func(name string, _ []byte) bool { return strings.HasPrefix(name, "tserver/data/") })
+		writeFiles(t, filepath.Join(dir, "lost"), lost)
+		if _, status := rescueOf(t, filepath.Join(dir, "no"), filepath.Join(dir, "lost")); status != 3 {
+			t.Errorf("%d bytes, no blocks: status %d", len(b), status)
 		}
 	}
 }

@@ -317,6 +317,9 @@ func TestCorpusReplicaBehind(t *testing.T) {
 	if codes(got.findings, region.Error) != "kudu.replica.behind" {
 		t.Errorf("%+v", got.findings)
 	}
+	if bad, _ := findings(t, store.NewMemory(two), "", "d_wal"); !reported(bad, "kudu.replica.behind", "") {
+		t.Errorf("verify does not tell it: %+v", bad)
+	}
 }
 
 // A replica fills cells by key if its log is complete, but not if operations in it are lost, or the history that the

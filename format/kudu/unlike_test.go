@@ -87,3 +87,30 @@ func TestCorpusUnlikeReplicas(t *testing.T) {
 		}
 	}
 }
+
+// TestCorpusEvictedReplicas: a replica that is read because it has later operations than the others, and whose server
+// was evicted from the tablet, is told by reading and by verify; one that has none is told by neither.
+func TestCorpusEvictedReplicas(t *testing.T) {
+	whole, f, tablets := archive(t, "fs_file")
+	tb := tablets["d_wal"]
+	log := "tserver/wal/wals/" + tb.ID + "/wal-000000001"
+	for _, root := range []string{"a", "z"} {
+		both := otherServer(t, whole, f, root)
+		for _, x := range []struct {
+			log  string // the one that ends earlier
+			told bool
+		}{{log, true}, {root + strings.TrimPrefix(log, "tserver"), false}, {"", false}} {
+			files := maps.Clone(both)
+			if x.log != "" {
+				files[x.log] = files[x.log][:133905] // before the last operation
+			}
+			tree := store.NewMemory(files)
+			got, err := scan(t, tree, "#d_wal", nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
+			bad, _ := findings(t, tree, "", "d_wal")
+			if told := reported(bad, "kudu.replica.behind", "evicted"); err != nil || told != x.told ||
+				reported(got.findings, "kudu.replica.behind", "evicted") != x.told {
+				t.Errorf("%s, %q cut: %v; reading: %+v; verify: %+v", root, x.log, err, got.findings, bad)
+			}
+		}
+	}
+}

@@ -201,6 +201,9 @@ func (v *verifier) replicas(tb *table.Tablet, ro table.Options) error {
 		if i := slices.IndexFunc(unlike, func(why string) bool { return why != "" }); i >= 0 {
 			v.Report("kudu.replica.differs", all[i].At, "", "%s", unlike[i])
 		}
+		if err := v.behind(tb, ro); err != nil || v.Stopped() {
+			return err
+		}
 	}
 	for i, r := range all {
 		v.decided = undecided != nil && undecided[i] == nil
@@ -209,6 +212,24 @@ func (v *verifier) replicas(tb *table.Tablet, ro table.Options) error {
 		}
 		if err := v.copies(all[:i], r); err != nil || v.Stopped() {
 			return err
+		}
+	}
+	return nil
+}
+
+// behind reports, as reading the tablet does, that the replica that is read may not have the tablet's rows: it lacks
+// operations of another one, or its server was evicted.
+func (v *verifier) behind(all *table.Tablet, ro table.Options) error {
+	tb := &table.Tablet{Replica: all.Replica, Others: all.Others}
+	if err := tb.Choose(v.ctx, true, ro); err != nil {
+		if table.Damaged(err) { // that is told of the replica
+			return nil
+		}
+		return err
+	}
+	for _, x := range tb.Findings {
+		if x.Code == "kudu.replica.behind" {
+			v.Emit(x)
 		}
 	}
 	return nil

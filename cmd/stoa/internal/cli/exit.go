@@ -44,6 +44,9 @@ var ErrFailed = errors.New("failed")
 // ErrStopped ends a verb with status 130 after the interruption has been reported.
 var ErrStopped = errors.New("stopped")
 
+// ErrSaid is what errors are whose message says what there is to do: no hint follows.
+var ErrSaid = errors.New("the message says what to do")
+
 // ErrRefused is ErrFailed for what the operating system or a store does not allow to be read. It outranks damage: what
 // was not read may be intact.
 var ErrRefused error = &cutError{ErrFailed}
@@ -235,7 +238,7 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa " + cmd.Name() + " --help says more"
 	case cmd != nil && cmd.Name() == "sql" && readingOption(err) != "":
 		return "in SQL: stoa(ADDRESS, options := '" + readingOption(err) + "')"
-	case errors.Is(err, format.ErrElsewhere):
+	case errors.Is(err, format.ErrElsewhere), errors.Is(err, ErrSaid):
 		return ""
 	case strings.Contains(err.Error(), "option schema=FILE") && cmd != nil && len(cmd.Flags().Args()) > 0:
 		place := sourceOf(cmd.Flags().Args(), err)

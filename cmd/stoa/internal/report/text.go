@@ -21,10 +21,27 @@ func (b *Lines) Line(indent int, head, text string) {
 	if head != "" {
 		pad += fmt.Sprintf("%-*s", wide, head)
 	}
-	for i, l := range display.Folded(display.OneLine(text), width-len(pad), 0) {
+	for i, l := range folded(display.OneLine(text), width-len(pad)) {
 		if i > 0 {
 			pad = strings.Repeat(" ", len(pad))
 		}
 		b.WriteString(strings.TrimRight(pad+l, " ") + "\n")
 	}
+}
+
+// folded breaks a text into lines of at most so many cells, between words, which remain whole so that paths and
+// commands can be copied.
+func folded(text string, cells int) (out []string) {
+	line := ""
+	for i, word := range strings.Split(text, " ") {
+		switch {
+		case i == 0:
+			line = word
+		case word != "" && display.DisplayWidth(line)+1+display.DisplayWidth(word) > cells:
+			out, line = append(out, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(out, line)
 }

@@ -126,11 +126,15 @@ func Undecided(f region.Finding) bool {
 		(f.Code == "kudu.wal.torn" || f.Code == "kudu.wal.uncommitted" || f.Code == "kudu.wal.txn.open")
 }
 
+// costless are the codes of such findings: consensus metadata, and the file that numbers the data directories of a
+// server. Blocks that are not found without that file have findings of their own.
+var costless = []string{"kudu.cmeta.damaged", "kudu.datadir.damaged"}
+
 // Costless lowers findings about what no row depends on, and without which only a server does not start, to warnings.
 func Costless(all []region.Finding) []region.Finding {
 	out := slices.Clone(all)
 	for i := range out {
-		if f := &out[i]; f.Code == "kudu.cmeta.damaged" && f.Severity >= region.Error {
+		if f := &out[i]; slices.Contains(costless, f.Code) && f.Severity >= region.Error {
 			f.Severity = region.Warning
 		}
 	}

@@ -47,4 +47,4 @@ type EarlierError struct{ Text string }
 
 func (e *EarlierError) Error() string { return e.Text }
 
-func (e *EarlierError) Is(target error) bool { return target == fault.Corrupt }
+func (e *EarlierError) Is(target error) bool { return target == fault.Corrupt || target == cli.ErrSaid }
