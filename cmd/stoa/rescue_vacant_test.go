@@ -160,3 +160,30 @@ func TestDeletedRowsAreNotLost(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOfRepairedPlaces: what was damaged when an earlier run read a table that is kept, and is not any more, is
+// not in the report, if it is not about that table.
+func TestReportOfRepairedPlaces(t *testing.T) {
+	cluster, _ := fewTables(t, "d_wal", "d_raw")
+	log := logOfWAL(t, cluster)
+	const other = "tserver/wal/tablet-meta/0123456789abcdef0123456789abcdef"
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	writeFiles(t, in, cluster)
+	writeFiles(t, in, map[string][]byte{other: []byte("kuducntr")}) // a superblock
+	broken := func(r rescued) bool {
+		b, _ := json.Marshal(r)
+		return strings.Contains(string(b), "kudu.superblock")
+	}
+	if first, _ := rescueOf(t, out, in); !broken(first) {
+		t.Fatal("a damaged superblock is not told")
+	}
+	os.Remove(filepath.Join(in, other))
+	writeFiles(t, in, map[string][]byte{log: cluster[log][:walOperation]})
+	second, status := rescueInto(t, []string{in}, out, "--resume")
+	text, _ := os.ReadFile(filepath.Join(out, "report.txt"))
+	if status != 3 || broken(second) || bytes.Contains(text, []byte("kudu.superblock")) ||
+		!strings.Contains(string(text), "is kept") {
+		t.Errorf("status %d: %s", status, text)
+	}
+}

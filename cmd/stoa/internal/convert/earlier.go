@@ -15,6 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/rerun"
+	"stoa/region"
 	"stoa/store/remote"
 )
 
@@ -108,7 +109,7 @@ func (r *allRun) kept(ctx context.Context, t oneTable, one *conversion, err erro
 		r.state.Failed = append(r.state.Failed, rerun.Failed{Source: t.source, Failed: cli.InFlags(cli.Line(err))})
 	}
 	if less := one.poorer(*d, err); less != "" {
-		return true, errors.Join(one.dropped(d.Place(r.dir), err), r.keep(t, *d, less))
+		return true, errors.Join(one.dropped(d.Place(r.dir), err), r.keep(t, *d, less, one.aside))
 	}
 	_, aside := r.asideOf(*d)
 	r.state.Forget(t.source)
@@ -125,16 +126,17 @@ func (c *conversion) dropped(place string, err error) error {
 }
 
 // keep puts the output of an earlier run back if the one that was written now is less, and reports it.
-func (r *allRun) keep(t oneTable, d rerun.Table, less string) error {
+func (r *allRun) keep(t oneTable, d rerun.Table, less string, aside []region.Finding) error {
 	if err := r.putBack(d); err != nil {
 		return err
 	}
 	return r.tellEarlier(t, d, fmt.Sprintf("what an earlier run wrote is kept (%s): %s", display.Count(d.Rows, "row"),
-		less))
+		less), aside)
 }
 
-// tellEarlier reports a table of an earlier run that is not what the sources have now, and why.
-func (r *allRun) tellEarlier(t oneTable, d rerun.Table, what string) error {
+// tellEarlier reports a table of an earlier run that is not what the sources have now, and why. aside are findings of
+// its place, as it is now, about other tables.
+func (r *allRun) tellEarlier(t oneTable, d rerun.Table, what string, aside []region.Finding) error {
 	why := &rerun.EarlierError{Text: remote.Shown(d.Place(r.dir)) + ": " + what}
 	var back outcome
 	r.unlocked(func() { back = readBack(r.a, context.Background(), r.dir, d) })
@@ -142,7 +144,7 @@ func (r *allRun) tellEarlier(t oneTable, d rerun.Table, what string) error {
 		Rows: d.Rows, Output: remote.Shown(d.Place(r.dir)), Files: back.files, Bytes: back.bytes,
 		Readback: &back.readback, Pieces: d.Pieces}}
 	if d.Told != nil {
-		out.findings, out.aside, out.losses = d.Told.Findings, d.Told.Aside, d.Told.Lost()
+		out.findings, out.aside, out.losses = d.Told.Findings, aside, d.Told.Lost()
 		r.lost(out)
 	}
 	r.printError(why)
@@ -177,7 +179,7 @@ func (r *allRun) vanished(tables []oneTable) error {
 			}
 		}
 		t := oneTable{source: d.Source, table: d.Name, id: d.ID}
-		if err := r.tellEarlier(t, d, why); err != nil {
+		if err := r.tellEarlier(t, d, why, nil); err != nil {
 			return err
 		}
 	}
@@ -186,6 +188,6 @@ func (r *allRun) vanished(tables []oneTable) error {
 
 // sharesWith reports whether a table of this run is one of an earlier run under another name, or has parts of it.
 func sharesWith(d *rerun.Table, t oneTable) bool {
-	return t.id != "" && t.id == d.ID || slices.Contains(d.Parts, t.table) ||
+	return t.id != "" && t.id == d.ID || slices.Contains(d.Parts, t.table) || slices.Contains(t.parts, d.Name) ||
 		slices.ContainsFunc(t.parts, func(p string) bool { return slices.Contains(d.Parts, p) })
 }
