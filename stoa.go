@@ -8,8 +8,9 @@
 // # Ownership of batches
 //
 // A batch that a scan yields is valid until the next step of the loop. To keep it longer, call Retain inside the loop
-// and Release when done. With the default allocator, strings and slices taken from a batch remain valid forever; with a
-// pool (see NewPool) they become invalid with the batch.
+// and Release when done. With the default allocator, values taken from a batch remain valid forever, also strings and
+// []byte; but what shows a whole column, such as Int64Values or ValueOffsets, is valid only with the batch, because its
+// memory is used for later batches. With a pool (see NewPool) strings, too, become invalid with the batch.
 //
 // # Errors
 //

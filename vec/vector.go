@@ -141,7 +141,7 @@ func (v *Vector) first(b **memory.Buffer) int {
 // grow makes *b at least size bytes long, plus Slack, and keeps its content.
 func (v *Vector) grow(b **memory.Buffer, size int) {
 	if *b == nil {
-		*b = memory.NewResizableBuffer(v.mem)
+		*b = memory.NewResizableBuffer(v.memoryOf(b))
 		if n := v.first(b); n > size {
 			(*b).Reserve(n + Slack)
 		}
@@ -223,10 +223,19 @@ func (v *Vector) Reserve(n int, size int64) {
 	}
 }
 
+// memoryOf returns the allocator of *b. Bytes of values do not come from Recycled: see there.
+func (v *Vector) memoryOf(b **memory.Buffer) memory.Allocator {
+	if _, ok := v.mem.(*Recycled); ok && b == &v.data &&
+		(v.kind == strs || v.Type.ID() == arrow.FIXED_SIZE_BINARY) {
+		return Fresh{}
+	}
+	return v.mem
+}
+
 // ensure makes room for size bytes in *b, plus Slack.
 func (v *Vector) ensure(b **memory.Buffer, size int) {
 	if *b == nil {
-		*b = memory.NewResizableBuffer(v.mem)
+		*b = memory.NewResizableBuffer(v.memoryOf(b))
 	}
 	(*b).Reserve(size + Slack)
 }

@@ -124,7 +124,7 @@ func (m *merger) prepare(groups int) error {
 		return nil
 	}
 	for _, o := range sub.Outputs {
-		v, err := vec.New(p.Columns[o.Col].Type, p.Alloc())
+		v, err := vec.New(p.Columns[o.Col].Type, p.Vectors())
 		if err != nil {
 			return err
 		}

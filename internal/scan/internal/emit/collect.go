@@ -93,7 +93,7 @@ func (c *Collector) Start() error {
 		if o.Nested {
 			continue
 		}
-		if vecs[k], err = vec.New(c.plan.Columns[o.Col].Type, c.plan.Alloc()); err != nil {
+		if vecs[k], err = vec.New(c.plan.Columns[o.Col].Type, c.plan.Vectors()); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,8 @@ type Plan struct {
 	byName map[string]int   // top-level fields; -1: the name is ambiguous
 	Paths  map[string][]int // of the names in the filter
 	// physical columns of the names in the filter, if they may have bounds
-	named map[string]int
+	named    map[string]int
+	recycled *vec.Recycled // of a scan without an allocator
 	// terms of the filter's outermost "and" that involve one flat column alone, by physical column
 	Alone map[int]*pred.Expr
 }
@@ -121,9 +122,11 @@ const batcherColumn = 2 << 20
 func (p *Plan) fitMemory() {
 	p.Largest = maxVector
 	s := &p.Spec
+	p.recycled = vec.NewRecycled(maxRecycled)
 	if s.Memory <= 0 {
 		return
 	}
+	p.recycled = vec.NewRecycled(min(maxRecycled, s.Memory/8))
 	columns := int64(max(1, len(p.Query.Cols)))
 	windows := int64(Ready + 2)
 	s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/(2*windows*columns*MinVector))))
@@ -344,12 +347,24 @@ func (p *Plan) field(sc *arrow.Schema, top int, want [][]int) (*FieldPlan, error
 	return &FieldPlan{Top: top, Name: f.Name, Cols: cols, Asm: asm}, err
 }
 
+// Alloc returns the allocator of arrays.
 func (p *Plan) Alloc() memory.Allocator {
 	if p.Spec.Alloc == nil {
 		return vec.Fresh{}
 	}
 	return p.Spec.Alloc
 }
+
+// Vectors returns the allocator of the vectors of flat columns.
+func (p *Plan) Vectors() memory.Allocator {
+	if p.Spec.Alloc == nil {
+		return p.recycled
+	}
+	return p.Spec.Alloc
+}
+
+// maxRecycled is how many bytes of released buffers a scan keeps: several windows of many columns.
+const maxRecycled = 64 << 20
 
 // choose determines the outputs and their fields.
 func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {

@@ -49,7 +49,7 @@ func (r *Shared) open(ctx context.Context, g format.RowGroup, col int, rows vec.
 	arena *vec.Arena) (*stream, error) {
 	s := &stream{run: r, group: g, column: col, col: r.Plan.Columns[col], arena: arena, row: rows[0].From}
 	var err error
-	if s.vec, err = vec.New(s.col.Type, r.Plan.Alloc()); err != nil {
+	if s.vec, err = vec.New(s.col.Type, r.Plan.Vectors()); err != nil {
 		return nil, err
 	}
 	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
