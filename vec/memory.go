@@ -9,6 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
+// Slack is how many bytes after the values of a string vector a kernel may overwrite: copying short strings in whole
+// words is faster than copying them exactly.
+const Slack = 64
+
 // Arena is scratch memory of one worker: stored bytes, decompressed pages, codes. Its slices are valid until Reset. The
 // zero value is ready to use.
 type Arena struct {

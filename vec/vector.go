@@ -15,10 +15,6 @@ import (
 	"stoa/fault"
 )
 
-// Slack is how many bytes after the values of a string vector a kernel may overwrite: copying short strings in whole
-// words is faster than copying them exactly.
-const Slack = 64
-
 type kind uint8
 
 const (
