@@ -1,6 +1,7 @@
 package vec
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -8,16 +9,18 @@ import (
 	"stoa/fault"
 )
 
-// Interleave appends len(at) entries: entry i is entry at[i] of srcs[from[i]]. All vectors have the same type; codes in
-// srcs are expanded.
+// Interleave appends len(at) entries: entry i is entry at[i] of srcs[from[i]]. All vectors have the same type. Codes in
+// srcs remain codes, unless entries have levels or only some are codes.
 func (v *Vector) Interleave(srcs []*Vector, from []uint16, at []int32) error {
 	if len(at) == 0 {
 		return nil
 	}
 	nulls, levels := false, false
 	for _, s := range srcs {
-		if err := s.Plain(); err != nil {
-			return err
+		if _, dict, ok := s.Coded(); !ok || dict.n == 0 || s.def != nil {
+			if err := s.Plain(); err != nil {
+				return err
+			}
 		}
 		nulls = nulls || s.nulls > 0
 		levels = levels || s.def != nil
@@ -91,17 +94,48 @@ func interleave[T any](v *Vector, start int, srcs []*Vector, from []uint16, at [
 	}
 }
 
+// texts is where interleaveStrings finds the strings of a source.
+type texts struct {
+	offs  []int32
+	bytes []byte
+	codes []uint32 // of the strings in offs and bytes; nil: these are the entries
+	valid []byte   // of codes; nil: all are valid
+}
+
+func textsOf(v *Vector) (t texts) {
+	if codes, dict, ok := v.Coded(); ok && dict.n > 0 {
+		t.codes = codes
+		if v.valid != nil && v.nulls > 0 {
+			t.valid = v.valid.Buf()
+		}
+		v = dict
+	}
+	t.offs, t.bytes = words[int32](v.offs, v.n+1), v.StringBytes()
+	return t
+}
+
+// span returns where in t.bytes entry k is. A null is empty.
+func (t *texts) span(k int32) (from, to int32) {
+	if t.codes != nil {
+		if t.valid != nil && !bitutil.BitIsSet(t.valid, int(k)) {
+			return 0, 0
+		}
+		k = int32(t.codes[k])
+	}
+	return t.offs[k], t.offs[k+1]
+}
+
 func (v *Vector) interleaveStrings(start int, srcs []*Vector, from []uint16, at []int32) error {
-	offs, bytes := make([][]int32, len(srcs)), make([][]byte, len(srcs))
+	all := make([]texts, len(srcs))
 	for i, s := range srcs {
-		offs[i], bytes[i] = words[int32](s.offs, s.n+1), s.StringBytes()
+		all[i] = textsOf(s)
 	}
 	o := v.Offsets(start)
 	base := o[0]
 	end := int64(base)
 	for i, k := range at {
-		so := offs[from[i]]
-		end += int64(so[k+1] - so[k])
+		a, b := all[from[i]].span(k)
+		end += int64(b - a)
 		if end > math.MaxInt32 {
 			return fault.Limitf(fault.Span{}, "", "more than 2^31-1 bytes of strings do not fit one batch")
 		}
@@ -112,8 +146,17 @@ func (v *Vector) interleaveStrings(start int, srcs []*Vector, from []uint16, at 
 		return err
 	}
 	for i, k := range at {
-		so := offs[from[i]]
-		copy(dst[o[i]-base:], bytes[from[i]][so[k]:so[k+1]])
+		t := &all[from[i]]
+		a, b := t.span(k)
+		d := dst[o[i]-base:]
+		if b-a <= 16 && int(a)+16 <= len(t.bytes) && len(d) >= 16 {
+			// two words whatever the length: the next string overwrites the excess, and Slack absorbs the last
+			s := t.bytes[a:][:16]
+			binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(s))
+			binary.LittleEndian.PutUint64(d[8:], binary.LittleEndian.Uint64(s[8:]))
+			continue
+		}
+		copy(d, t.bytes[a:b])
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func TestCodesShareTheirDictionary(t *testing.T) {
 	}
 }
 
-func appendStrings(t *testing.T, v *vec.Vector, text []string) {
+func appendStrings(t testing.TB, v *vec.Vector, text []string) {
 	t.Helper()
 	var all string
 	at := v.Len()
