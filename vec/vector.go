@@ -372,18 +372,24 @@ func (v *Vector) Release() {
 	}
 	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
 	v.def, v.rep = nil, nil
-	if v.values != nil {
-		v.values.Release()
-		v.values = nil
-	}
+	v.noDict()
 	if v.Items != nil {
 		v.Items.Release()
 	}
 }
 
+// noDict takes back AsDict.
+func (v *Vector) noDict() {
+	if v.values != nil {
+		v.values.Release()
+	}
+	v.values, v.short, v.longest = nil, nil, 0
+}
+
 // Reset empties v and keeps its buffers.
 func (v *Vector) Reset() {
 	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
+	v.noDict()
 	if v.def != nil {
 		v.def, v.rep = v.def[:0], v.rep[:0]
 	}

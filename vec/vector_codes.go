@@ -158,6 +158,7 @@ func (d *Vector) AsDict() {
 	if d.kind != strs || d.n == 0 || d.coded < d.n {
 		return
 	}
+	d.noDict()
 	d.values = d.arrayData(d.n)
 	offs, src := words[int32](d.offs, d.n+1), d.StringBytes()
 	for i, end := range offs[1:] {

@@ -145,6 +145,42 @@ func TestCodesShareTheirDictionary(t *testing.T) {
 	}
 }
 
+// TestDictionaryAgain: a vector that was a dictionary, and was filled anew, is a dictionary of what it has now.
+func TestDictionaryAgain(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	defer mem.AssertSize(t, 0)
+	dict, err := vec.New(arrow.BinaryTypes.String, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]string{{"one", "two", "three"}, {"a string of more than sixteen bytes", "b"}, {"c"}} {
+		for range 2 {
+			dict.Reset()
+			appendStrings(t, dict, text)
+			dict.AsDict()
+		}
+		v, err := vec.New(arrow.BinaryTypes.String, mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, emit := range []func(int) (arrow.Array, error){v.Emit, v.EmitCodes} {
+			for i, codes := 0, v.ExtendCodes(len(text), dict); i < len(codes); i++ {
+				codes[i] = uint32(i)
+			}
+			a, err := emit(len(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(show(plain(a))); got != fmt.Sprint(text) {
+				t.Errorf("expected %v, got %s", text, got)
+			}
+			a.Release()
+		}
+		v.Release()
+	}
+	dict.Release()
+}
+
 func appendStrings(t testing.TB, v *vec.Vector, text []string) {
 	t.Helper()
 	var all string

@@ -357,10 +357,10 @@ func (p *Plan) Alloc() memory.Allocator {
 
 // Vectors returns the allocator of the vectors of flat columns.
 func (p *Plan) Vectors() memory.Allocator {
-	if p.Spec.Alloc == nil {
+	if p.Spec.Alloc == nil && p.recycled != nil {
 		return p.recycled
 	}
-	return p.Spec.Alloc
+	return p.Alloc()
 }
 
 // maxRecycled is how many bytes of released buffers a scan keeps: several windows of many columns.
