@@ -85,8 +85,8 @@ const (
 	DictionaryValues Dictionaries = iota // as strings
 	// DictionaryCodes returns top-level columns of strings, whose metadata say that they have dictionaries, as
 	// dictionary arrays with int32 indices, in every batch. Codes of one file share one dictionary, as it is stored:
-	// values may be there that no row has, or twice. A batch whose strings are not all codes of one dictionary is its
-	// own. Files that have no pages, such as Arrow's, and tables of lakes are returned as without.
+	// values may be there that no row has, or twice. A batch whose strings are not all codes of one dictionary has
+	// one of its own. Files that have no pages, such as Arrow's, and tables of lakes are returned as without.
 	DictionaryCodes
 )
 

@@ -36,7 +36,7 @@ func CodesOf(t arrow.DataType) *arrow.DictionaryType {
 }
 
 // EmitCodes is Emit for strings as a dictionary array, of type CodesOf. Codes remain those that are stored, and share
-// their dictionary; entries that are not all codes of one dictionary are their own dictionary.
+// their dictionary; entries that are not all codes of one dictionary get one of their own, of different strings.
 func (v *Vector) EmitCodes(n int) (arrow.Array, error) {
 	_, dict, ok := v.Coded()
 	if !ok || dict.n == 0 {
@@ -64,25 +64,59 @@ func (v *Vector) coded32(t arrow.DataType, dict *Vector) *array.Data {
 	return array.NewDataWithDictionary(CodesOf(t), v.n, []*memory.Buffer{valid, v.codes}, v.nulls, 0, dd)
 }
 
-// emitOwn returns the first n entries as the codes 0, 1, 2, … of themselves.
+// emitOwn returns the first n entries as codes of a dictionary of their own, which has each string once.
 func (v *Vector) emitOwn(n int) (arrow.Array, error) {
-	mem := v.mem
-	a, err := v.Emit(n)
+	if err := v.Plain(); err != nil {
+		return nil, err
+	}
+	rest, err := v.cut(n)
 	if err != nil {
 		return nil, err
 	}
-	defer a.Release()
-	own := Vector{mem: mem}
+	own := Vector{mem: v.mem}
 	own.grow(&own.codes, 4*n)
 	defer own.Release()
-	for i, c := 0, words[uint32](own.codes, n); i < n; i++ {
-		c[i] = uint32(i)
+	first := v.distinct(words[uint32](own.codes, n))
+	dict, err := New(v.Type, v.mem)
+	if err == nil {
+		err = dict.Interleave([]*Vector{v}, make([]uint16, len(first)), first)
 	}
-	values := a.Data().(*array.Data)
-	d := array.NewDataWithDictionary(CodesOf(a.DataType()), n, []*memory.Buffer{values.Buffers()[0], own.codes},
-		a.NullN(), 0, values)
+	if err != nil {
+		rest.Release()
+		return nil, err
+	}
+	if dict.n == 0 && n > 0 { // nulls have the number 0
+		dict.ExtendUnset(1)
+	}
+	own.n, own.nulls = n, v.nulls
+	own.valid, v.valid = v.valid, nil
+	d := own.coded32(v.Type, dict)
+	dict.Release()
+	v.Release()
+	*v = *rest
 	defer d.Release()
 	return array.MakeFromData(d), nil
+}
+
+// distinct numbers the different strings of v, writes the number of each entry to codes, and returns where each string
+// is first. A null has the number 0.
+func (v *Vector) distinct(codes []uint32) (first []int32) {
+	offs, b := words[int32](v.offs, v.n+1), v.StringBytes()
+	seen := map[string]uint32{}
+	for i := range codes {
+		codes[i] = 0
+		if !v.Valid(i) {
+			continue
+		}
+		text := b[offs[i]:offs[i+1]]
+		c, ok := seen[string(text)]
+		if !ok {
+			c, first = uint32(len(first)), append(first, int32(i))
+			seen[string(text)] = c
+		}
+		codes[i] = c
+	}
+	return first
 }
 
 // cut removes the entries after the first n, and returns a vector that has them.

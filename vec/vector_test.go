@@ -105,6 +105,13 @@ func checkCodes(t *rapid.T, a arrow.Array) {
 	if want := vec.CodesOf(arrow.BinaryTypes.String); !arrow.TypeEqual(a.DataType(), want) {
 		t.Fatalf("expected %s, got %s", want, a.DataType())
 	}
+	values := map[string]bool{"null": true}
+	for _, s := range show(d.Dictionary()) {
+		if values[s] {
+			t.Fatalf("the dictionary has %q twice", s)
+		}
+		values[s] = true
+	}
 	for i, k := range d.Indices().(*array.Int32).Values() {
 		if k < 0 || int(k) >= d.Dictionary().Len() {
 			t.Fatalf("entry %d: index %d of %d", i, k, d.Dictionary().Len())

@@ -450,3 +450,24 @@ def test_fsspec():
         stoa.write({"a": [1]}, "memory://place/new.trv")
     with pytest.raises(stoa.Invalid):
         stoa.open("s3://bucket/x", storage_options={"nonsense": 1})
+
+
+def test_codes_are_the_values():
+    """Dictionaries as they are stored have the rows of the strings, as a table, with a filter, and as a schema."""
+    coded = 0
+    for path in ("try/kudu#d_major", "try/carbon#managed_del", "try/flat.red"):
+        t = stoa.open(path)
+        for spec in ({}, {"limit": 37}, {"batch": 100}):
+            want = t.scan(**spec).read_all()
+            got = t.scan(**spec, dictionaries="codes").read_all()
+            assert rows(got) == rows(want)
+            for f in got.schema:
+                if pa.types.is_dictionary(f.type):
+                    assert f.type.index_type == pa.int32() and f.type.value_type == want.schema.field(f.name).type
+                    coded += 1
+    assert coded > 0
+    got = stoa.open("try/kudu#d_major").to_table(["id", "b"], where="b like 'upd%'", dictionaries="codes")
+    assert pa.types.is_dictionary(got.schema.field("b").type) and got.num_rows == 224
+    assert got.to_pandas()["b"].dtype == "category"
+    with pytest.raises(stoa.Invalid, match="expected values or codes"):
+        stoa.open("try/flat.red").scan(dictionaries="both")
