@@ -26,12 +26,9 @@ func Ignored(name string) bool {
 	return base[0] == '.' || base[0] == '_'
 }
 
-// RecordsDir is a directory in that of a table which is being written: it says what an earlier run has finished.
-const RecordsDir = "_stoa"
-
 // Unfinished returns an error for a directory in which a table is being written.
 func Unfinished(ctx context.Context, tree store.Tree, dir string) error {
-	if info, err := tree.Stat(ctx, path.Join(dir, RecordsDir)); err != nil || !info.Dir {
+	if info, err := tree.Stat(ctx, path.Join(dir, store.RecordsDir)); err != nil || !info.Dir {
 		return nil
 	}
 	return fault.Unsupportedf(fault.Span{Object: dir}, "", "a table is being written there, or its writing was "+

@@ -117,7 +117,7 @@ func (c *cleaner) directories(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.unrecorded(ctx, all)
 }
 
 // drop removes an object.

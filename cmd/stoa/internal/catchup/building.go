@@ -15,12 +15,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"stoa/fault"
-	"stoa/internal/glob"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -65,10 +63,10 @@ type record struct {
 }
 
 const (
-	recordsDir = glob.RecordsDir
-	mark       = recordsDir + "/begun" // at an address it tells the objects of a run that has no records yet
-	recordExt  = ".record"             // not .json, as which what lies beside a table is read
-	maxRecord  = 1 << 30               // bytes
+	recordsDir = store.RecordsDir
+	mark       = recordsDir + "/" + store.RecordsMark // at an address it tells the objects of a run without records
+	recordExt  = store.RecordExt
+	maxRecord  = 1 << 30 // bytes
 )
 
 // Unfinished is the suffix of the name of a table's directory until all of its files are complete.
@@ -368,9 +366,6 @@ func (b *Building) Commit(ctx context.Context) error {
 	return os.Rename(b.home.dir, b.out)
 }
 
-// ours matches the names of data files, manifests and their lists.
-var ours = regexp.MustCompile(`(^|/)\d{5}-[0-9a-f]{8}\.parquet$|^metadata/[^/]*\.avro$`)
-
 // files returns the names of the files of the table.
 func (b *Building) files() map[string]bool {
 	made := maps.Clone(b.kept)
@@ -399,7 +394,7 @@ func (b *Building) sweep(ctx context.Context, dir string, made map[string]bool) 
 		case rel == recordsDir || made[rel]:
 		case info.Dir:
 			err = b.sweep(ctx, rel, made)
-		case b.out == "" && !ours.MatchString(rel): // others may put their files at an address
+		case b.out == "" && !remote.TableFile(rel): // others may put their files at an address
 		default:
 			err = b.home.remove(ctx, rel)
 		}
@@ -429,6 +424,12 @@ func (b *Building) Abort(ctx context.Context) error {
 func (b *Building) finished(ctx context.Context) bool {
 	kinds, err := b.home.Kinds(ctx)
 	return len(kinds) > 0 && err == nil
+}
+
+// Forget removes what runs that made the table have recorded.
+func (h Home) Forget(ctx context.Context) error {
+	b := &Building{adding: adding{home: h}}
+	return b.forget(ctx)
 }
 
 // forget removes the records, so that no run goes on.

@@ -146,8 +146,7 @@ func Complete(ctx context.Context, o Options, want string) error {
 	if err := h.commit(ctx, name, log); err != nil {
 		return err
 	}
-	b := &Building{adding: adding{home: h}} // of a large table
-	return b.forget(ctx)
+	return h.Forget(ctx)
 }
 
 // Reread reports whether the rows are those, with this checksum, from which an earlier run wrote a table: in columns of

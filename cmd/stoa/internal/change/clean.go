@@ -28,8 +28,9 @@ are running are left alone. The removed files are listed.
 
 At an address (s3://BUCKET/PREFIX), remove what killed runs of stoa have left there: uploads that were not
 completed, which are invisible and take space, and the objects of incomplete directories; of a table that
-can be read already, only the mark that it is incomplete. What was begun in the last 24 hours is kept
-(--older-than), because a running process may still write it. Uploads of other programs are also kept.`,
+can be read already, only the mark that it is incomplete, or what the run has recorded (_stoa/). What was
+begun in the last 24 hours is kept (--older-than), because a running process may still write it. Uploads
+of other programs are also kept.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders\n" +
 			"  stoa clean s3://bucket/backup --dry-run",
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -48,7 +49,7 @@ can be read already, only the mark that it is incomplete. What was begun in the 
 					return r.end(err)
 				}
 				t, err = openChanger(a, cmd, args[0])
-				if err != nil && place == args[0] { // anything else may be there
+				if place == args[0] && (err != nil || !cleans(a, t)) { // anything else may be there
 					return r.end(nil)
 				}
 			} else {
@@ -74,6 +75,12 @@ can be read already, only the mark that it is incomplete. What was begun in the 
 		"`TIME` ago or earlier, such as 90m")
 	limitFlags(cmd)
 	return cli.First(cmd, "dry-run", "older-than")
+}
+
+// cleans reports whether the format of a table knows files that do not belong to it any more.
+func cleans(a *cli.App, t *stoa.Changer) bool {
+	f := a.Format(t.Format())
+	return f != nil && f.Change != nil && f.Change.Clean != nil
 }
 
 // cleanAddress removes what killed processes have left behind at an address.

@@ -264,15 +264,14 @@ func (c *conversion) goesOn(ctx context.Context, a *cli.App, paths []string) err
 }
 
 // appeared finishes a table at an address that is to be resumed, and whose run was killed when it could be read
-// already: the mark of an unfinished directory is left, or the catalogue of Delta is missing. It reports whether there
-// is one.
+// already: the mark of an unfinished directory or what the run has recorded is left, or the catalogue of Delta is
+// missing. It reports whether there is one. A run that has ended well leaves the same as one that was then killed.
 func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (bool, error) {
 	if !c.goOn || !remote.Is(c.out) {
 		return false, nil
 	}
 	p := &past{c: c, a: a, paths: paths, dir: strings.TrimRight(c.out, "/")}
-	marked, err := a.Remote().Unmark(ctx, p.dir)
-	if err != nil {
+	if _, err := a.Remote().Unmark(ctx, p.dir); err != nil {
 		return false, err
 	}
 	home, err := p.home(ctx, p.dir)
@@ -281,7 +280,7 @@ func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (
 	}
 	kinds, err := home.Kinds(ctx)
 	half := c.to == "iceberg,delta" && len(kinds) == 1 && kinds[0] == "iceberg"
-	if err != nil || !half && !(marked && len(kinds) > 0) {
+	if err != nil || !half && strings.Join(kinds, ",") != c.to {
 		return false, nil // writing it will tell
 	}
 	if p.oo, err = c.SourceFlags.Options(ctx, a, paths); err != nil {
@@ -292,22 +291,33 @@ func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (
 		return false, err
 	}
 	defer t.Close()
-	o := catchup.Options{Home: home, Formats: a.Formats, Delta: kinds[0] == "delta",
+	o := catchup.Options{Home: home, Formats: a.Formats,
 		Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) }}
 	if o.Schema, err = t.ScanSchema(spec); err != nil {
 		return false, err
 	}
-	same, err := catchup.Same(ctx, o)
-	if err == nil && !same {
-		err = &cli.UseError{Message: p.shown() + " is there, and does not have the rows of the source; " +
-			remedy(ctx, o, strings.Join(paths, " "), p.shown(), upToDate)}
-	} else if err == nil && half {
-		err = catchup.Complete(ctx, o, "")
+	if err := p.finish(ctx, o, kinds); err != nil {
+		return true, err
 	}
-	if err == nil {
-		a.Note("%s: an earlier run has written it, with the rows of the source", p.shown())
+	a.Note("%s: an earlier run has written it, with the rows of the source", p.shown())
+	return true, nil
+}
+
+// finish finishes a table that can be read already, if each of its catalogues has the rows of the source.
+func (p *past) finish(ctx context.Context, o catchup.Options, kinds []string) error {
+	for _, kind := range kinds {
+		o.Delta = kind == "delta"
+		if same, err := catchup.Same(ctx, o); err != nil {
+			return err
+		} else if !same {
+			return &cli.UseError{Message: p.shown() + " is there, and does not have the rows of the source; " +
+				remedy(ctx, o, strings.Join(p.paths, " "), p.shown(), upToDate)}
+		}
 	}
-	return true, err
+	if strings.Join(kinds, ",") != p.c.to {
+		return catchup.Complete(ctx, o, "")
+	}
+	return o.Home.Forget(ctx)
 }
 
 // home returns the directory with a name: a path, or an address.

@@ -1,0 +1,83 @@
+package remote
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"stoa/internal/sorted"
+	"stoa/store"
+)
+
+// records are the objects of a run that writes a large table: what it has finished, in a directory of its own within
+// that of the table.
+type records struct {
+	dir   string   // of the table
+	own   []Object // those of the run; the mark that it has begun comes last
+	files []Object // of the table, as far as their names say that stoa wrote them
+	shown bool     // the table can be read
+}
+
+// tableFile matches the names, within a table, of its data files, manifests and their lists, as stoa writes them.
+var tableFile = regexp.MustCompile(`(^|/)\d{5}-[0-9a-f]{8}\.parquet$|^metadata/[^/]*\.avro$`)
+
+// TableFile reports whether a name, relative to the directory of a table of Iceberg or Delta, is one that stoa gives a
+// file before it is part of the table.
+func TableFile(rel string) bool { return tableFile.MatchString(rel) }
+
+// unrecorded removes what runs have left that wrote large tables: all of a table that cannot be read yet, and of one
+// that can be read only what the run has recorded.
+func (c *cleaner) unrecorded(ctx context.Context, all []Object) error {
+	for _, r := range recordsIn(all) {
+		gone := append(r.files, r.own...)
+		if r.shown {
+			gone = r.own
+		}
+		if slices.ContainsFunc(gone, func(o Object) bool { return o.Changed.IsZero() || !o.Changed.Before(c.before) }) {
+			continue // a running process may have written it
+		}
+		for _, o := range gone {
+			l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: o.Changed, Complete: r.shown}
+			if err := c.drop(ctx, o, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recordsIn finds the directories with records, in the order of their names.
+func recordsIn(all []Object) (out []*records) {
+	by := map[string]*records{}
+	for _, o := range all {
+		in, base := path.Split(o.Key)
+		if in = path.Clean(in); path.Base(in) != store.RecordsDir || base != store.RecordsMark &&
+			path.Ext(base) != store.RecordExt {
+			continue
+		}
+		dir := dirOf(in)
+		if by[dir] == nil {
+			by[dir] = &records{dir: dir}
+			out = append(out, by[dir])
+		}
+		by[dir].own = append(by[dir].own, o)
+	}
+	for _, r := range out {
+		sorted.StablyBy(r.own, func(a, b Object) int { // the mark tells what the records are
+			return len(path.Ext(b.Key)) - len(path.Ext(a.Key))
+		})
+		for _, o := range all {
+			rel, below := strings.CutPrefix(o.Key, prefixOf(r.dir))
+			if !below {
+				continue
+			}
+			r.shown = r.shown || shows(rel) && strings.Count(rel, "/") == 1
+			if TableFile(rel) {
+				r.files = append(r.files, o)
+			}
+		}
+	}
+	return out
+}
