@@ -1,7 +1,6 @@
 package iceberg
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +30,8 @@ const metadataSuffix = ".metadata.json"
 
 // find finds the metadata file of a target: the file itself, or the newest one in a table's directory. It returns a dir
 // without a file for a table whose metadata is lost although other files of it exist. If version-hint.text names a file
-// newer than all existing ones, that file is returned, and is missing.
+// newer than all existing ones, that file is returned, and is missing. It is an error of class Unsupported if several
+// files may be the newest one.
 func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -64,61 +64,8 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	if len(names) == 0 {
 		return lost, "", nil
 	}
-	newest := slices.MaxFunc(names, func(a, b string) int {
-		if v, w := versionOf(a), versionOf(b); v != w {
-			return v - w
-		}
-		return strings.Compare(a, b)
-	})
-	hint := hintedFile(ctx, tg.Tree, metadata, names)
-	if slices.Contains(names, hint) {
-		return tg.Name, continued(ctx, tg.Tree, hint, names), nil
-	}
-	if versionOf(hint) > versionOf(newest) { // else it is old, and its file may be gone
-		return tg.Name, hint, nil
-	}
-	return tg.Name, newest, nil
-}
-
-// versionOf returns the number with which the name of a metadata file begins: v3.metadata.json, 00003-….metadata.json.
-func versionOf(name string) int {
-	base := strings.TrimPrefix(path.Base(name), "v")
-	n, err := strconv.Atoi(base[:len(base)-len(strings.TrimLeft(base, "0123456789"))])
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
-// continued returns hint, or the newest file that a catalogue has written since: where a table is registered in one,
-// what it commits is in files NUMBER-UUID.metadata.json, and the hint stays as it was. A file that cannot be read is
-// taken for newer: the table may have other rows than by the hint.
-func continued(ctx context.Context, tree store.Tree, hint string, names []string) string {
-	var others []string
-	for _, n := range names {
-		if !strings.HasPrefix(path.Base(n), "v") {
-			others = append(others, n)
-		}
-	}
-	if len(others) == 0 {
-		return hint
-	}
-	newest := slices.MaxFunc(others, func(a, b string) int {
-		return cmp.Or(cmp.Compare(versionOf(a), versionOf(b)), strings.Compare(a, b))
-	})
-	var old, now meta.Table
-	limit := format.Limits{}.WithDefaults().Metadata
-	b, err := readSmall(ctx, tree, newest, limit)
-	if err != nil || json.Unmarshal(b, &now) != nil {
-		return newest
-	}
-	if b, err = readSmall(ctx, tree, hint, limit); err != nil || json.Unmarshal(b, &old) != nil {
-		return hint
-	}
-	if old.UUID == now.UUID && now.LastUpdated > old.LastUpdated {
-		return newest
-	}
-	return hint
+	file, err = newestOf(ctx, tg.Tree, metadata, names)
+	return tg.Name, file, err
 }
 
 // hintedFile returns the file that version-hint.text names, or a newer one, because a commit writes the hint after the
@@ -159,8 +106,8 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.No, nil
 	}
 	dir, file, err := find(ctx, tg)
-	if err == nil && file == "" && dir != "" {
-		return format.Certain, nil // opening it reports the loss
+	if err == nil && file == "" && dir != "" || errors.Is(err, fault.Unsupported) {
+		return format.Certain, nil // opening it reports that
 	}
 	if err != nil || file == "" {
 		return format.No, err

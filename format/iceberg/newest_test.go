@@ -1,0 +1,138 @@
+package iceberg_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stoa/fault"
+)
+
+// named writes the first states of a table that pyiceberg wrote with other names: the first own of them as the
+// directory has them, v1, v2, …, and the others as a catalogue, which begins with 00000 again. log says whether the
+// metadata name those before them.
+func named(t *testing.T, from string, states []string, own int, log bool) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	err := os.CopyFS(dir, os.DirFS(from))
+	for _, name := range states {
+		err = errors.Join(err, os.Remove(filepath.Join(dir, "metadata", filepath.Base(name))))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i, name := range states {
+		as := fmt.Sprintf("v%d.metadata.json", i+1)
+		if i >= own {
+			as = fmt.Sprintf("%05d%s", i-own, filepath.Base(name)[5:])
+		}
+		names = append(names, filepath.Base(name), as)
+	}
+	empty := regexp.MustCompile(`"metadata-log":\[[^\]]*\]`)
+	for i, name := range states {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer(names...).Replace(string(b))
+		if !log {
+			text = empty.ReplaceAllString(text, `"metadata-log":[]`)
+			if strings.Contains(text, `"metadata-log":[{`) {
+				t.Fatal("the log is still there")
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "metadata", names[2*i+1]), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestNewestMetadata: of the metadata that pyiceberg has written, whichever of them the directory names and whichever a
+// catalogue, with a hint or without, the last are read.
+func TestNewestMetadata(t *testing.T) {
+	for _, table := range []string{"testdata/evolved", "testdata/parted"} {
+		states, err := filepath.Glob(table + "/metadata/*.metadata.json")
+		if err != nil || len(states) < 4 {
+			t.Fatal(states, err)
+		}
+		for n := 1; n <= len(states); n++ {
+			want, err := rowsOf(states[n-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for own := range n + 1 {
+				if own == n && n < len(states) {
+					continue // then lists of later snapshots show that metadata are missing
+				}
+				for k := range 4 {
+					if testing.Short() && (n+own+k)%3 > 0 {
+						continue
+					}
+					dir := named(t, table, states[:n], own, k%2 > 0)
+					what := fmt.Sprintf("%s, %d states, %d own, log %t, hint %t", table, n, own, k%2 > 0, k > 1)
+					for _, name := range states[n:] {
+						if err := os.Remove(filepath.Join(dir, "metadata", filepath.Base(name))); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if k > 1 {
+						hint := filepath.Join(dir, "metadata", "version-hint.text")
+						if err := os.WriteFile(hint, []byte(fmt.Sprint(own)), 0o666); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if got, err := rowsOf(dir); err != nil || got != want {
+						t.Errorf("%s: got %s, want %s; %v", what, got, want, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTwoNewestMetadata: of two files with the same number, only a catalogue knows which was committed: both are named,
+// and none is read. If both have the same rows, it does not matter.
+func TestTwoNewestMetadata(t *testing.T) {
+	for _, table := range []string{"testdata/evolved", "testdata/parted"} {
+		states, err := filepath.Glob(table + "/metadata/*.metadata.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(states) - 1
+		for i, state := range states {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(table)); err != nil {
+				t.Fatal(err)
+			}
+			b, err := os.ReadFile(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := fmt.Sprintf("%05d-0c3b5d6e-7f80-4a1b-9c2d-3e4f5a6b7c8d.metadata.json", last)
+			if err := os.WriteFile(filepath.Join(dir, "metadata", other), b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			want, err := rowsOf(states[last])
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, err := rowsOf(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch got, err := rowsOf(dir); {
+			case i == last && (err != nil || got != want):
+				t.Errorf("%s, a copy: got %s, want %s; %v", table, got, want, err)
+			case was != want && (!errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), other) ||
+				!strings.Contains(err.Error(), filepath.Base(states[last]))):
+				t.Errorf("%s, state %d: %v", table, i, err)
+			}
+		}
+	}
+}
