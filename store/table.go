@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// The names of what a run that writes a large table has recorded, for another run that goes on with it.
+const (
+	RecordsDir  = "_stoa"   // the directory of the records, in that of the table
+	RecordsMark = "begun"   // an object in it that says that a run has begun
+	RecordExt   = ".record" // not .json, as which what lies beside a table is read
+)
+
 // TableAt returns where the # of a name PLACE#TABLE is, -1 if there is none. Both parts may have others: the place is
 // the longest that exists, or all before the last # if none does. exists is not called for a name with one.
 func TableAt(name string, exists func(place string) bool) int {

@@ -35,6 +35,12 @@ func longArgs(in, to string) []string {
 	return []string{"convert", in, "-o", "s3://bucket/t", "--to", to, "--opt", "file-size=30KB", "-q"}
 }
 
+// longRows returns the rows of the table by one of its catalogues, as longSource does.
+func longRows(kind string) []string {
+	got, _, _ := strings.Cut(said("s3://bucket", "cat", "-f", "jsonl", "s3://bucket/t", "--from", kind), "\nstderr:")
+	return slices.Sorted(slices.Values(strings.Split(got, "\n")))
+}
+
 // skipped reports whether no run is killed at a request: the catalogues appear in the end.
 func skipped(at, all int64) bool {
 	return at < all-9 && at%4 > 0 || testing.Short() && at < all-4 && at%16 > 0
@@ -62,15 +68,13 @@ func TestKilledLongLakes(t *testing.T) {
 					what := fmt.Sprintf("killed at %d of %d (answered %t)", at, all, answer)
 					for range 2 {
 						asS3(t, s3)
-						if got := said("s3://bucket", append(args, "--resume")...); !strings.HasSuffix(got, "status: 0") {
+						got := said("s3://bucket", append(args, "--resume")...)
+						if !strings.HasSuffix(got, "status: 0") {
 							t.Errorf("%s: %s", what, got)
 						}
 					}
 					for _, kind := range strings.Split(to, ",") {
-						got, _, _ := strings.Cut(said("s3://bucket", "cat", "-f", "jsonl", "s3://bucket/t", "--from", kind),
-							"\nstderr:")
-						rows := strings.Split(got, "\n")
-						if slices.Sort(rows); !slices.Equal(rows, want) {
+						if rows := longRows(kind); !slices.Equal(rows, want) {
 							t.Errorf("%s: %s has %d rows", what, kind, len(rows))
 						}
 					}
@@ -141,9 +145,7 @@ func TestCleanOfLongLakes(t *testing.T) {
 				kind = "iceberg"
 			}
 			asS3(t, s3)
-			got, _, _ := strings.Cut(said("s3://bucket", "cat", "-f", "jsonl", "s3://bucket/t", "--from", kind), "\nstderr:")
-			rows := strings.Split(got, "\n")
-			if slices.Sort(rows); !slices.Equal(rows, want) {
+			if rows := longRows(kind); !slices.Equal(rows, want) {
 				t.Errorf("%s: after clean there are %d rows", what, len(rows))
 			}
 		}

@@ -40,8 +40,7 @@ of other programs are also kept.`,
 			}
 			r := &reporter{app: a, form: *form, result: result{Verb: cmd.Name(), Table: args[0], DryRun: *dry}}
 			var t *stoa.Changer
-			var err error
-			leftovers := 0
+			leftovers, err := 0, error(nil)
 			if remote.Is(args[0]) {
 				r.Table = cli.ShownAddress(args[0])
 				place := cli.WithoutTable(args[0])

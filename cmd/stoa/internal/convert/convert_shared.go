@@ -198,6 +198,9 @@ func catchUp(t oneTable, d rerun.Table, at string, later bool, back outcome, rem
 	then, now := d.Read(), back.now
 	dry := "stoa convert --catch-up " + t.source + " -o " + at + " --dry-run says what would change before its rows " +
 		"replace those that are there"
+	if strings.HasPrefix(remedy, noRemedy) {
+		dry = remedy
+	}
 	switch {
 	case back.unread != nil:
 		return "the source cannot be read whole now: " + cli.InFlags(cli.Line(back.unread))
@@ -217,7 +220,10 @@ func catchUp(t oneTable, d rerun.Table, at string, later bool, back outcome, rem
 	return remedy
 }
 
-const upToDate = "brings it up to date"
+const (
+	upToDate = "brings it up to date"
+	noRemedy = "stoa convert --catch-up does not bring it up to date"
+)
 
 // remedy says how a table of a lake gets the rows of a source, and what that does.
 func (r *allRun) remedy(ctx context.Context, source, output, does string) (text string) {
@@ -234,8 +240,8 @@ func (r *allRun) remedy(ctx context.Context, source, output, does string) (text 
 // remedy says how the table at a place gets the rows of a source, and what that does.
 func remedy(ctx context.Context, o catchup.Options, source, at, does string) string {
 	if err := catchup.Refused(ctx, o); err != nil {
-		return fmt.Sprintf("stoa convert --catch-up does not bring it up to date (%s); stoa convert %s -o OTHER "+
-			"writes another one", cli.InFlags(cli.Line(err)), source)
+		return fmt.Sprintf(noRemedy+" (%s); stoa convert %s -o OTHER writes another one", cli.InFlags(cli.Line(err)),
+			source)
 	}
 	return "stoa convert --catch-up " + source + " -o " + at + " " + does
 }
