@@ -272,3 +272,29 @@ func TestInstanceGone(t *testing.T) {
 		}
 	}
 }
+
+// TestRescueOfFlushedOperationsWithoutCommits: an operation that was flushed was applied, whether or not the log still
+// has its commit: no verb says that it was not. What is told is that the log has lost its end.
+func TestRescueOfFlushedOperationsWithoutCommits(t *testing.T) {
+	cluster, _ := fewTables(t, "d_wal")
+	name := logOfWAL(t, cluster)
+	const before = 133793 // where the commit of the last operation that was flushed begins
+	for _, size := range []int{before, before + 40, walOperation} {
+		files := maps.Clone(cluster)
+		files[name] = files[name][:size]
+		dir := t.TempDir()
+		writeFiles(t, filepath.Join(dir, "in"), files)
+		r, status := rescueOf(t, filepath.Join(dir, "out"), filepath.Join(dir, "in"))
+		text, _ := os.ReadFile(filepath.Join(dir, "out", "report.txt"))
+		cut := size < walOperation
+		if (status == 3) != cut || *r.Tables[0].Rows != 1619 || strings.Contains(string(text), "not applied") ||
+			strings.Contains(string(text), "kudu.wal.short") != cut {
+			t.Errorf("%d bytes: status %d, %d rows: %s", size, status, *r.Tables[0].Rows, text)
+		}
+		for _, verb := range []string{"verify", "count", "ls", "census"} {
+			if _, text := printedBy(verb, filepath.Join(dir, "in")); strings.Contains(text, "not applied") {
+				t.Errorf("%d bytes: %s: %s", size, verb, text)
+			}
+		}
+	}
+}

@@ -187,3 +187,35 @@ func TestReportOfRepairedPlaces(t *testing.T) {
 		t.Errorf("status %d: %s", status, text)
 	}
 }
+
+// TestReportsReplaceNoFiles: a report replaces a report, and no other file, unless with --force.
+func TestReportsReplaceNoFiles(t *testing.T) {
+	for _, verb := range []string{"rescue", "migrate"} {
+		for _, name := range []string{"report.json", "report.html", "report.txt"} {
+			dir := t.TempDir()
+			in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+			mine := []byte("{}\n")
+			writeFiles(t, dir, map[string][]byte{"in/one.csv": []byte("x\n1\n"), "out/" + name: mine})
+			status, text := printedBy(verb, in, "-o", out)
+			b, err := os.ReadFile(filepath.Join(out, name))
+			if status != 2 || err != nil || !bytes.Equal(b, mine) || !strings.Contains(text, filepath.Join(out, name)) {
+				t.Errorf("%s, %s: status %d, %v: %s", verb, name, status, err, text)
+			}
+			if verb == "rescue" {
+				if status, text := printedBy(verb, in, "-o", out, "--force"); status != 0 {
+					t.Errorf("%s: with --force: status %d: %s", name, status, text)
+				}
+			}
+			os.Remove(filepath.Join(out, name))
+			if status, text := printedBy(verb, in, "-o", filepath.Join(dir, "own")); status != 0 {
+				t.Errorf("%s: status %d: %s", verb, status, text)
+			}
+			os.Remove(filepath.Join(dir, "own", ".stoa-convert.json"))
+			os.RemoveAll(filepath.Join(dir, "own", "one"))
+			os.RemoveAll(filepath.Join(dir, "own", "one.parquet"))
+			if status, text := printedBy(verb, in, "-o", filepath.Join(dir, "own")); status != 0 {
+				t.Errorf("%s into its own reports: status %d: %s", verb, status, text)
+			}
+		}
+	}
+}

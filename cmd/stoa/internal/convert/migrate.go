@@ -140,6 +140,9 @@ func (m *migration) begin(ctx context.Context, st *rerun.State) error {
 	if st.Kept {
 		return nil
 	}
+	if err := report.Taken(m.dir); err != nil && !remote.Is(m.dir) {
+		return err
+	}
 	for _, t := range m.doc.Tables {
 		name := filepath.Join(m.dir, t.Output)
 		switch _, err := m.a.Stat(ctx, name); {

@@ -124,6 +124,11 @@ func (r *rescue) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !st.Kept && !r.cmd.Flags().Changed("force") {
+		if err := report.Taken(r.dir); err != nil {
+			return err
+		}
+	}
 	if r.c.levels == 0 {
 		keepNames(st, tables, r.c.ext)
 	}

@@ -143,7 +143,7 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 		} else if rerun.NoLog(f) {
 			d.miss("rows that were not flushed may be lost: " + f.Code)
 		} else if rerun.Undecided(f) {
-			d.miss("a log ends with operations that are not applied, and may have been committed: " + f.Code)
+			d.miss("the end of a log leaves open which operations were committed: " + f.Code)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -37,6 +38,24 @@ func Write(ctx context.Context, a *cli.App, dir string, doc Doc, form string) er
 		}
 	}
 	return Print(a, doc, form)
+}
+
+// Taken returns an error if a report would replace a file in a directory of this machine that is not of an earlier
+// report.
+func Taken(dir string) error {
+	var own struct{ Stoa string }
+	if b, err := os.ReadFile(filepath.Join(dir, JSON)); err == nil && json.Unmarshal(b, &own) == nil &&
+		(own.Stoa == "rescue" || own.Stoa == "migrate") {
+		return nil
+	}
+	for _, name := range []string{JSON, HTML, Text} {
+		name = filepath.Join(dir, name)
+		if _, err := os.Lstat(name); err == nil {
+			return &cli.UseError{Message: name + " is there already, and is no report of stoa: it is not replaced",
+				Hint: "choose another directory"}
+		}
+	}
+	return nil
 }
 
 // Print prints a report.

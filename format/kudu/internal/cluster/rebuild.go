@@ -109,7 +109,7 @@ func (s *Servers) fromLog(ctx context.Context, id, name, why string) (tb *table.
 		}
 		last = log.Last
 		t.Schema, t.SchemaVersion, t.Table = *log.Schema, log.Version, cmp.Or(name, log.Table, id)
-		tb = &table.Tablet{Replica: table.Replica{FS: f, Tablet: t}}
+		tb = &table.Tablet{Replica: table.Replica{FS: f, Tablet: t}, LogTo: log.LastTime}
 		found = []region.Finding{tb.Note("kudu.tablet.rebuilt", fault.Span{Object: t.Object}, fmt.Sprintf("%s: "+
 			"its rows are those that its log makes, from the first operation to %s at %s", why, log.Last,
 			table.TimeText(log.LastTime)))}
@@ -161,30 +161,52 @@ func (s *Servers) before(sc *meta.Schema, ids []string) bool {
 	return len(like) > 0 && len(ids) > 0 && !slices.Contains(ids, like[0])
 }
 
-// withoutBlocks replaces tablets none of whose blocks is here, in any replica, by what their logs make, if these begin
-// with the first operation: the rest of a log alone would take changes of rows that are lost for rows.
+// withoutBlocks replaces tablets of which blocks are gone, that no replica makes up for, by what their logs make, if
+// these begin with the first operation and reach as far as the blocks that are left: the rest of a log alone would take
+// changes of rows that are lost for rows.
 func (s *Servers) withoutBlocks(ctx context.Context, tree store.Tree, ts []*table.Tablet, ro table.Options) (
 	out []*table.Tablet, found []region.Finding, err error) {
 	for _, tb := range ts {
-		gone := false
+		why, flushed := "", uint64(0)
 		if ro.Rebuild && !ro.NoWAL && !tb.Rebuilt {
-			if gone, err = noBlocks(ctx, tb); err != nil {
+			if why, flushed, err = goneBlocks(ctx, tb); err != nil {
 				return nil, nil, err
 			}
 		}
-		if gone {
-			x, notes, err := s.fromLog(ctx, tb.ID, tb.Table, "none of the tablet's blocks is here")
+		if why != "" {
+			x, notes, err := s.fromLog(ctx, tb.ID, tb.Table, why)
 			if err != nil {
 				return nil, nil, err
 			}
-			if x != nil {
+			if x != nil && x.LogTo >= flushed {
 				x.TableID, x.Partitioning, x.Partition = tb.TableID, tb.Partitioning, tb.Partition
-				tb, found = bound(tree, []*table.Tablet{x})[0], append(found, notes...)
+				tb, found = bound(tree, []*table.Tablet{x})[0], slices.Concat(found, tb.Findings, notes)
 			}
 		}
 		out = append(out, tb)
 	}
 	return out, found, nil
+}
+
+// goneBlocks says that blocks of a tablet are gone, as far as no replica makes up for them, and up to which hybrid time
+// those that are left reach; "" if none is.
+func goneBlocks(ctx context.Context, tb *table.Tablet) (why string, flushed uint64, err error) {
+	gone, err := noBlocks(ctx, tb)
+	if err != nil || gone {
+		return "none of the tablet's blocks is here", 0, err
+	}
+	final, all, err := tb.Missing(ctx)
+	if final == 0 && slices.ContainsFunc(tb.Others, func(r table.Replica) bool { return r.HasData() }) {
+		all = 0 // another replica may have the cells
+	}
+	if err != nil || all == 0 {
+		return "", 0, err
+	}
+	last, err := tb.LastChange(ctx, false)
+	if err != nil && !table.Damaged(err) {
+		return "", 0, err
+	}
+	return fault.Count(all, "block") + " of the tablet cannot be found", last.Time, nil
 }
 
 // noBlocks reports whether a tablet must have blocks, and none of them is here.

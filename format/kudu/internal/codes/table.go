@@ -90,9 +90,10 @@ var tableCodes = check.Codes{
 		"the superblocks of other tablets and replicas with the same version of the schema do."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "A tablet that must exist is in none of the given " +
 		"directories, or only as a tombstone or an unfinished copy: its rows are not read."},
-	{Code: "kudu.tablet.rebuilt", Severity: region.Error, Help: "A tablet has no readable superblock. Its rows are " +
-		"those that the operations in its log produce, or, if the log does not begin with the tablet's first " +
-		"operation, those of the blocks that no superblock names and that fit its schema; the message tells which."},
+	{Code: "kudu.tablet.rebuilt", Severity: region.Error, Help: "A tablet has no readable superblock, or has lost " +
+		"blocks. Its rows are those that the operations in its log produce, or, if the log does not begin with the " +
+		"tablet's first operation, those of the blocks that no superblock names and that fit its schema; the message " +
+		"tells which."},
 	{Code: "kudu.tablet.tombstone", Severity: region.Note,
 		Help: "A tablet was deleted from this server; only its votes are left. Another server has, or had, its rows."},
 	{Code: "kudu.unsupported", Severity: region.Error,

@@ -128,6 +128,13 @@ func (tb *Tablet) Stranger(r Replica) bool {
 // other replicas: without the keys of rows, nothing can be looked up there.
 type losses struct{ final, all int }
 
+// Missing returns how many blocks of a replica, and of its copies, are missing or truncated, not counting bloom
+// filters: all, and those of which no other replica has what they hold.
+func (r Replica) Missing(ctx context.Context) (final, all int, err error) {
+	n, err := r.missing(ctx, false)
+	return n.final, n.all, err
+}
+
 // missing returns the missing or truncated blocks of a replica, not counting bloom filters: reading does not need them.
 // With deep, blocks with a damaged structure count, too, and damaged pages of blocks that are not filled.
 func (r Replica) missing(ctx context.Context, deep bool) (n losses, err error) {

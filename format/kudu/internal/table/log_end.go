@@ -27,6 +27,7 @@ func (t *Table) readLog(ctx context.Context, tb *Tablet, lookup wal.KeyLookup) (
 	if flushed, err = t.Flushed(ctx, tb, tb.RowSets); err != nil {
 		return nil, 0, err
 	}
+	log.Flushed(tb.ID, flushed)
 	if x := tb.Short(log, flushed); x != nil {
 		log.Lost = true
 		log.Findings = append(log.Findings, *x)
@@ -42,6 +43,9 @@ func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 	case log.Missing:
 	case log.Empty && (flushed > 0 || tb.Consensus != nil && tb.Consensus.Term > 0):
 		why = "the log has no operations"
+	case flushed > log.LastTime && log.OpenFrom > 0 && log.OpenFrom <= flushed:
+		why = fmt.Sprintf("the log ends at %s, before the commits of operations that were flushed, up to %s",
+			TimeText(log.LastTime), TimeText(flushed))
 	case flushed > log.LastTime:
 		why = fmt.Sprintf("the log ends at %s, before the latest flushed operation, at %s", TimeText(log.LastTime),
 			TimeText(flushed))

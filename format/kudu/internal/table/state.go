@@ -54,6 +54,7 @@ type Tablet struct {
 	ended    ended
 	filler   filler
 	Findings []region.Finding
+	LogTo    uint64 // of a tablet that is made of its log: the hybrid time of the last operation
 }
 
 // ended is the hybrid time of the last committed operation of a log, and of the first one of which nothing says that it

@@ -33,8 +33,9 @@ func (x *Replayer) drain(end bool) {
 			if x.dropped++; x.dropped == 1 {
 				x.firstDrop, x.Out.OpenFrom = p.id, p.time
 			}
-			x.lastDrop, x.Out.Open = p.at, p.id
-			x.dropRows += x.rowOps(p)
+			x.Out.Open = p.id
+			x.Out.open = append(x.Out.open, openOp{p.time, x.rowOps(p), p.at})
+			x.bytes.kept += perOpen
 		}
 	}
 	x.pending = slices.Delete(x.pending, 0, keep)
@@ -346,10 +347,9 @@ func (x *Replayer) finish(ctx context.Context) error {
 				"later operations alter the schema to older versions, and none to this one")
 		}
 	}
-	if x.dropped > 0 {
-		x.note("kudu.wal.uncommitted", x.lastDrop, "", fmt.Sprintf("%s without a commit (%s) not applied: they may "+
-			"never have been committed, though a tablet with one voter would commit them at its next start",
-			fault.Count(x.dropped, "operation"), fault.Count(x.dropRows, "row operation")))
+	if f := x.Out.uncommitted(x.T.ID, 0); f != nil {
+		x.Counts[f.Code]++
+		x.Out.Findings = append(x.Out.Findings, *f)
 	}
 	x.Out.Received = x.last
 	x.Out.Lost = x.dropped > 0 && x.firstDrop.Index < x.Out.Last.Index ||

@@ -49,6 +49,7 @@ type Logged struct {
 	// the last of them, OpenFrom the hybrid time of the first; zero: there are none.
 	Open     meta.OpID
 	OpenFrom uint64
+	open     []openOp
 	Torn     *Torn     // the batch within which the log ends; nil: it does not
 	Received meta.OpID // the last operation, committed or not
 
@@ -201,8 +202,6 @@ type Replayer struct {
 	pending   []pendingOp // ascending by index
 	size      int64       // of pending
 	dropped   int64       // operations without a commit
-	dropRows  int64       // their row operations
-	lastDrop  fault.Span
 	firstDrop meta.OpID
 
 	rows  map[string]*memRow
@@ -259,7 +258,6 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 			}
 		case pbc.IsTorn(err) && last:
 			f := codes.Finding("kudu.wal.torn", err, "")
-			x.note(f.Code, f.At, f.Path, "the log ends within a batch, whose operations are not applied: "+f.Message)
 			if whole = false; x.Out.Torn == nil {
 				torn, err := r.torn(ctx, f.At.Off)
 				if err != nil {
@@ -267,6 +265,11 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 				}
 				x.Out.Torn = &torn
 			}
+			what := "the log ends within a batch, whose operations are not applied: "
+			if x.Out.Torn.Commit {
+				what = "the log ends within the commit of an operation: "
+			}
+			x.note(f.Code, f.At, f.Path, what+f.Message)
 		case errors.Is(err, fault.Corrupt):
 			x.Fault("kudu.wal.damaged", err)
 			x.damaged, whole = true, false
