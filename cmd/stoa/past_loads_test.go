@@ -134,3 +134,15 @@ func everySegment(t *testing.T, to string, seed uint64, all bool) (gone, missed 
 	}
 	return gone, len(left)
 }
+
+// TestEveryOfOthers: a table whose past is not known is told by that.
+func TestEveryOfOthers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "one.jsonl", "{\"id\":1}\n")
+	for _, every := range []string{"segment", "1h"} {
+		got := said("nowhere", "convert", "one.jsonl", "--to", "iceberg", "-o", "lake", "--every", every)
+		if !strings.HasSuffix(got, "status: 2") || !strings.Contains(got, "one.jsonl is none") {
+			t.Errorf("%s: %s", every, got)
+		}
+	}
+}

@@ -87,16 +87,25 @@ func inOrder(list []Moment) {
 	sorted.StablyBy(list, func(a, b Moment) int { return cmp.Compare(a.MS, b.MS) })
 }
 
+// Formats of tables whose past is known.
+const (
+	kudu   = "kudu"
+	carbon = "carbon"
+)
+
 // bySegment is the value of --every for a moment at the end of each load of a CarbonData table.
 const bySegment = "segment"
 
 // Every returns a moment for each step of a duration, or for each load, and then the present.
 func (s Source) Every(ctx context.Context, every string) (out []Moment, left Left, err error) {
-	loads, carbon, err := s.loads(ctx)
+	loads, of, err := s.loads(ctx)
 	switch {
 	case err != nil:
-	case carbon:
+	case of == carbon:
 		return s.ofLoads(ctx, every, loads)
+	case of != kudu && every != bySegment:
+		err = cli.WrongUse("--every is for tables of Kudu and CarbonData, whose past is known: %s is none",
+			strings.Join(s.Paths, ", "))
 	case every == bySegment:
 		err = cli.WrongUse("--every segment is for tables of CarbonData: %s is none", strings.Join(s.Paths, ", "))
 	default:
@@ -105,33 +114,35 @@ func (s Source) Every(ctx context.Context, every string) (out []Moment, left Lef
 	return out, left, err
 }
 
-// loads returns when the loads of a CarbonData table ended whose rows it ever showed, by their segments. It reports
-// whether the table is one.
-func (s Source) loads(ctx context.Context) (out map[string]int64, carbon bool, err error) {
+// loads returns when the loads of a CarbonData table ended whose rows it ever showed, by their segments, and of which
+// format the table is.
+func (s Source) loads(ctx context.Context) (out map[string]int64, of string, err error) {
 	out = map[string]int64{}
 	t, err := s.Open(ctx, "")
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	for _, src := range t.Sources() {
-		carbon = carbon || src.Format == "carbon"
+		if of == "" || src.Format == carbon {
+			of = src.Format
+		}
 	}
-	if err := t.Close(); err != nil || !carbon {
-		return out, false, err
+	if err := t.Close(); err != nil || of != carbon {
+		return out, of, err
 	}
 	t, err = s.Open(ctx, time.Now().UTC().Format(time.RFC3339Nano)) // it then knows loads that clean has removed
 	if errors.Is(err, fault.Unsupported) {                          // nor can its past be read
 		t, err = s.Open(ctx, "")
 	}
 	if err != nil {
-		return nil, true, err
+		return nil, of, err
 	}
 	defer t.Close()
 	for _, src := range t.Sources() {
 		for _, kv := range src.Meta {
 			name, ok := strings.CutPrefix(kv.Key, "segment.")
 			_, end, ended := strings.Cut(kv.Value, ", to ")
-			if end, _, _ = strings.Cut(end, ","); !ok || !ended || src.Format != "carbon" {
+			if end, _, _ = strings.Cut(end, ","); !ok || !ended || src.Format != carbon {
 				continue
 			}
 			if at, err := time.Parse(time.RFC3339Nano, end); err == nil {
@@ -139,7 +150,7 @@ func (s Source) loads(ctx context.Context) (out map[string]int64, carbon bool, e
 			}
 		}
 	}
-	return out, true, nil
+	return out, of, nil
 }
 
 // ofLoads returns the moments of a CarbonData table from the end of its first load on, and the present.
