@@ -2,6 +2,7 @@ package carbon_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // TestReadersBesideWriters: who reads or verifies a table while somebody loads into it and deletes rows finds no
-// damage, and reads the rows of a moment between two changes.
+// damage, and reads the rows of a moment between two changes, or is told that the table changed.
 func TestReadersBesideWriters(t *testing.T) {
 	const loads = 40
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 30})
@@ -38,6 +39,9 @@ func TestReadersBesideWriters(t *testing.T) {
 	}
 	go repeat(func() error {
 		n, err := rowsWithoutFindings(t.Context(), dir)
+		if errors.Is(err, store.ErrChanged) {
+			return nil
+		}
 		if err == nil && !moments[n] {
 			err = fmt.Errorf("%d rows were read, and there is no moment with so many", n)
 		}
@@ -63,6 +67,49 @@ func TestReadersBesideWriters(t *testing.T) {
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestFirstDeleteAfterOpening: if the first rows of a table are deleted after it was opened, and the files that it had
+// are gone, a scan returns no row that was deleted.
+func TestFirstDeleteAfterOpening(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 30}, [2]int{30, 60})
+	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Formats: formats})
+	if err == nil {
+		_, err = c.Compact(t.Context(), stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true}})
+	}
+	if err == nil {
+		_, err = c.Delete(t.Context(), stoa.DeleteOptions{Where: "id = 7"})
+	}
+	if err == nil {
+		_, err = carbon.Clean(t.Context(), dir, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // also where it is asked again
+		n := int64(0)
+		for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{Columns: []string{"id"}}) {
+			if err != nil {
+				if !errors.Is(err, store.ErrChanged) {
+					t.Error(err)
+				}
+				n = 0
+				break
+			}
+			n += b.NumRows()
+		}
+		if n > 0 {
+			t.Errorf("got %d rows, want 59 of a table that is opened again", n)
+		}
+	}
+	if n, err := rowsWithoutFindings(t.Context(), dir); err != nil || n != 59 {
+		t.Errorf("opened again: got %d rows, %v, want 59", n, err)
 	}
 }
 

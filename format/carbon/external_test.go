@@ -13,8 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"stoa"
 	"stoa/fault"
+	"stoa/format"
 	"stoa/region"
 )
 
@@ -139,6 +143,172 @@ func TestExternalChanged(t *testing.T) {
 		err = c.SetProperties(t.Context(), stoa.SetPropertiesOptions{Properties: map[string]*string{"comment": &v}})
 		if allowed != (err == nil) || !allowed && !errors.Is(err, fault.Unsupported) {
 			t.Errorf("allowed %v: %v", allowed, err)
+		}
+	}
+}
+
+// outside is a table with a partition outside of its directory.
+type outside struct {
+	*testing.T
+	dir string
+	c   *stoa.Changer
+}
+
+func rowText(b arrow.RecordBatch, i int) string {
+	return b.Column(0).ValueStr(i) + " " + b.Column(1).ValueStr(i) + " " + b.Column(2).ValueStr(i)
+}
+
+// check compares the rows of the table, as id, name and country, with want. Nothing may be in the table's own directory
+// of the partition: CarbonData reads it only where Hive's metastore has it.
+func (o *outside) check(what string, want []string) {
+	o.Helper()
+	var got []string
+	x, err := o.c.Open(o.Context(), stoa.OpenOptions{})
+	if err != nil {
+		o.Fatal(what, err)
+	}
+	defer x.Close()
+	for b, err := range x.Scan(o.Context(), stoa.ScanSpec{Columns: []string{"id", "name", "country"}}) {
+		if err != nil {
+			o.Fatal(what, err)
+		}
+		for i := range int(b.NumRows()) {
+			got = append(got, rowText(b, i))
+		}
+	}
+	slices.Sort(got)
+	if slices.Sort(want); !slices.Equal(got, want) {
+		o.Errorf("%s: got %d rows %v, want %d rows %v", what, len(got), got, len(want), want)
+	}
+	for _, own := range []string{"country=c1", "country=c9"} {
+		if _, err := os.Stat(filepath.Join(o.dir, own)); err == nil {
+			o.Errorf("%s: there is a %s in the table", what, own)
+		}
+	}
+}
+
+// TestRowsOfPartitionOutside: rows that are loaded into a partition outside of the table, updated in it or compacted go
+// where it is; deletes there are those of the segment of their file, and a segment has only the files that its segment
+// file names, though others have put theirs into the same directory.
+func TestRowsOfPartitionOutside(t *testing.T) {
+	dir := movedPartition(t, "apart/country=c1", "") + "/t"
+	c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Opts: map[string]string{"external": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outside{t, dir, c}
+	var all []arrow.RecordBatch
+	var first, second, far []string // as they were; as they were loaded; in c9
+	sc := batchesOf(t, filepath.Join(golden2, "managed/managed_part"), func(b arrow.RecordBatch) {
+		b.Retain()
+		all = append(all, b)
+		for i := range int(b.NumRows()) {
+			first = append(first, rowText(b, i))
+		}
+	})
+	o.check("before", first)
+	loaded, err := c.Append(t.Context(), sc, func(yield func(arrow.RecordBatch, error) bool) {
+		for _, b := range all {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}, stoa.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second = slices.Clone(first)
+	o.check("after a load", slices.Concat(first, second))
+
+	at := slices.IndexFunc(first, func(s string) bool { return strings.HasSuffix(s, " c1") })
+	id, _, _ := strings.Cut(first[at], " ")
+	gone := func(s string) bool { return strings.HasPrefix(s, id+" ") && strings.HasSuffix(s, " c1") }
+	if n, err := c.Delete(t.Context(), stoa.DeleteOptions{Where: "country = 'c1' and id = " + id}); err != nil ||
+		n != 2 {
+		t.Fatal(n, err)
+	}
+	first, second = slices.DeleteFunc(first, gone), slices.DeleteFunc(second, gone)
+	o.check("after a delete", slices.Concat(first, second))
+	names, _ := filepath.Glob(filepath.Join(dir, "Metadata/tableupdatestatus-*"))
+	for _, name := range names {
+		var list []map[string]string
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(b, &list)
+		}
+		if err != nil || len(list) != 2 {
+			t.Fatal(list, err)
+		}
+		for _, u := range list {
+			if !strings.HasSuffix(u["blockName"], "-"+u["segmentName"]) {
+				t.Errorf("the update status has %s for segment %s", u["blockName"], u["segmentName"])
+			}
+		}
+	}
+	if err := c.DeleteSegments(t.Context(),
+		stoa.DeleteSegmentsOptions{Segments: []string{loaded.Segment}}); err != nil {
+		t.Fatal(err)
+	}
+	o.check("after the load is deleted", first)
+
+	place := filepath.Join(t.TempDir(), "place")
+	if err := os.CopyFS(place, os.DirFS(filepath.Join(golden2, "managed/managed_part/country=c0/y=2019"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all {
+		for i := range int(b.NumRows()) {
+			if b.Column(2).ValueStr(i) == "c0" && b.Column(3).ValueStr(i) == "2019" {
+				far = append(far, strings.TrimSuffix(rowText(b, i), "c0")+"c9")
+			}
+		}
+	}
+	country, y := "c9", "2019"
+	c9 := map[string]*string{"country": &country, "y": &y}
+	if _, err := c.AddPartition(t.Context(), stoa.PartitionOptions{Location: place, Partition: c9}); err != nil {
+		t.Fatal(err)
+	}
+	list := entries(t, dir)
+	list[len(list)-1]["path"] = place // CarbonData states it there, too
+	b, err := json.Marshal(list)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "Metadata", "tablestatus"), b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.check("after a partition is added", slices.Concat(first, far))
+	two := arrow.NewSchema(sc.Fields()[:2], nil)
+	part := array.NewRecordBatch(two, all[0].Columns()[:2], all[0].NumRows())
+	r, err := c.Append(t.Context(), two, once(part), stoa.AppendOptions{Partition: c9})
+	if err != nil || r.Rows == 0 {
+		t.Fatal(r, err)
+	}
+	if err := c.DeleteSegments(t.Context(), stoa.DeleteSegmentsOptions{Segments: []string{r.Segment}}); err != nil {
+		t.Fatal(err)
+	}
+	o.check("after a load into it is deleted", slices.Concat(first, far))
+
+	v := "changed"
+	if _, err := c.Update(t.Context(), stoa.UpdateOptions{Where: "country in ('c1', 'c9')",
+		Set: map[string]*string{"name": &v}}); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, s := range slices.Concat(first, far) {
+		if f := strings.Fields(s); f[2] == "c1" || f[2] == "c9" {
+			s = f[0] + " changed " + f[2]
+		}
+		want = append(want, s)
+	}
+	o.check("after an update", want)
+	if _, err := c.Compact(t.Context(),
+		stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true}}); err != nil {
+		t.Fatal(err)
+	}
+	o.check("after a compaction", want)
+	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Opts: map[string]string{"external": "true"}}) {
+		if f.Severity > region.Note {
+			t.Errorf("%+v", f)
 		}
 	}
 }

@@ -62,6 +62,9 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 	if err == nil && o.Partition != nil {
 		l.place, err = matchPartition(l.schema, o.Partition)
 	}
+	if err == nil && l.schema.Partition != nil {
+		l.outside, err = placesOutside(ctx, dir)
+	}
 	if strings.EqualFold(l.schema.Properties["sort_scope"], globalSort) {
 		l.o.Tasks = 1 // each task sorts its own rows
 	} else if l.schema.Partition == nil && l.schema.Buckets == 0 && l.wo.Version == 3 {
@@ -343,9 +346,11 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 	p.Task, p.Bucket, p.Segment = name, bucket, l.segment
 	t := &loadTask{dir: "/Fact/Part0/Segment_" + l.segment, values: values}
 	if values != nil {
-		t.dir = "/" + strings.Join(values, "/")
+		if err := l.setPlace(t); err != nil {
+			return nil, err
+		}
 	}
-	full := filepath.Join(l.dir, t.dir)
+	full := l.folder(t)
 	if err := os.MkdirAll(full, 0o777); err != nil {
 		return nil, err
 	}
@@ -388,7 +393,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 		}
 		for name, n := range t.files.sizes {
 			sum.DataBytes += n
-			sum.Files = append(sum.Files, filepath.Join(t.dir, name)[1:])
+			sum.Files = append(sum.Files, t.shown(name))
 		}
 		indexes[t.dir] = append(indexes[t.dir], t)
 	}
@@ -403,13 +408,13 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	}
 	merged := fmt.Sprintf("%s_%d%s", l.segment, l.stamp, layout.MergedExt)
 	for _, dir := range layout.SortedKeys(indexes) {
-		n, err := l.mergeIndexes(dir, merged, indexes[dir])
+		n, err := l.mergeIndexes(merged, indexes[dir])
 		if err != nil {
 			return sum, err
 		}
 		sum.IndexBytes += n
 		f := folderText{Files: []string{}, Partitions: []string{}, Status: status.StatusSuccess, Merge: merged,
-			Relative: true}
+			Relative: !indexes[dir][0].outside}
 		f.Partitions = append(f.Partitions, indexes[dir][0].values...)
 		seg.Locations[dir] = f
 	}
@@ -501,23 +506,23 @@ func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
 }
 
 // mergeIndexes writes the indexes of all tasks of a directory to one file.
-func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error) {
+func (l *Load) mergeIndexes(merged string, tasks []*loadTask) (int64, error) {
 	var names []string
 	var files [][]byte
 	for _, t := range tasks {
 		names, files = append(names, t.IndexName()), append(files, t.files.index)
 	}
 	b := mergedIndex(names, files)
-	full := filepath.Join(l.dir, dir)
-	if err := status.ReplaceFile(filepath.Join(full, merged), b); err != nil {
-		return 0, err
+	full := l.folder(tasks[0])
+	err := status.ReplaceFile(filepath.Join(full, merged), b)
+	if err == nil {
+		err = store.SyncDir(full)
 	}
-	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // newly created directories, too
-		if err := store.SyncDir(full); err != nil {
-			return 0, err
-		}
+	for !tasks[0].outside && err == nil && len(full) > len(filepath.Clean(l.dir)) { // newly created directories, too
+		full = filepath.Dir(full)
+		err = store.SyncDir(full)
 	}
-	return int64(len(b)), nil
+	return int64(len(b)), err
 }
 
 // Abort removes what was written; after a successful Close it does nothing.
@@ -530,7 +535,7 @@ func (l *Load) Abort(ctx context.Context) error {
 	defer l.coder.release()
 	l.abandon()
 	var errs []error
-	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp))
+	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp), l.removeOutside())
 	errs = append(errs, changeStatus(ctx, l.dir, func(s *status.StatusFile) error {
 		s.Remove(func(e status.StatusEntry) bool {
 			return e.Text("loadName") == l.segment && e.Loading()

@@ -11,12 +11,46 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
 )
+
+// placesOutside returns the locations outside of the table in dir that partitions have, given as NAME=VALUE/…, in the
+// newest segment that has them. CarbonData reads a partition only where Hive's metastore has it, and loads into it
+// there. Rows that were written to the table's directory instead would be missing under Spark.
+func placesOutside(ctx context.Context, dir string) (map[string]string, error) {
+	list, err := status.ReadEntries(status.StatusPath(dir))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, x := range list {
+		e := status.StatusEntry(x)
+		if !e.Counts() || e.Text("segmentFile") == "" {
+			continue
+		}
+		var seg status.SegmentFile
+		name := filepath.Join(dir, "Metadata", "segments", e.Text("segmentFile"))
+		err := status.ReadJSON(ctx, store.Local{}, filepath.ToSlash(name), format.Limits{}, &seg)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range layout.SortedKeys(seg.Locations) {
+			switch f := seg.Locations[k]; {
+			case f.Status != status.StatusSuccess:
+			case f.Relative:
+				delete(out, strings.Join(f.Partitions, "/"))
+			default:
+				out[strings.Join(f.Partitions, "/")] = k
+			}
+		}
+	}
+	return out, nil
+}
 
 // filePlace is a datafile.OutPlace that creates files in a directory, and syncs them when they are closed.
 type filePlace struct {

@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +65,8 @@ type Load struct {
 	stream streamTask // of a load of rows
 	ranges rowRanges  // of a load into a table with a range column
 
-	place *partitionMatch // of o.Partition; nil: any
+	place   *partitionMatch   // of o.Partition; nil: any
+	outside map[string]string // see placesOutside
 
 	spatial *layout.Spatial // the geohash index that the load computes or checks; nil: none
 
@@ -81,10 +83,58 @@ type Load struct {
 // loadTask writes the files of one task, bucket and partition.
 type loadTask struct {
 	*datafile.TaskWriter
-	dir    string // relative to the table
-	values []string
-	sort   *datafile.Sorter
-	files  *filePlace
+	dir     string // relative to the table or, outside of it, the location as the segment files have it
+	outside bool
+	values  []string
+	sort    *datafile.Sorter
+	files   *filePlace
+}
+
+// setPlace sets the directory of a task with a partition.
+func (l *Load) setPlace(t *loadTask) error {
+	of := strings.Join(t.values, "/")
+	if t.dir, t.outside = l.outside[of]; !t.outside {
+		t.dir = "/" + of
+		return nil
+	}
+	if l.o.tree != nil || !filepath.IsAbs(localName(t.dir)) {
+		return fault.Unsupportedf(fault.Span{Object: l.dir}, "", "the partition %s is at %s: rows are added to "+
+			"partitions outside of a table only in the local file system", of, t.dir)
+	}
+	return nil
+}
+
+// folder returns the name of a task's directory.
+func (l *Load) folder(t *loadTask) string {
+	if t.outside {
+		return localName(t.dir)
+	}
+	return filepath.Join(l.dir, t.dir)
+}
+
+// shown returns the name of a file of the task, relative to the table if it is in it.
+func (t *loadTask) shown(name string) string {
+	if t.outside {
+		return filepath.Join(localName(t.dir), name)
+	}
+	return filepath.Join(t.dir, name)[1:]
+}
+
+// removeOutside removes the load's files outside of the table.
+func (l *Load) removeOutside() (err error) {
+	for _, t := range l.order {
+		if !t.outside {
+			continue
+		}
+		list, failed := os.ReadDir(l.folder(t))
+		for _, d := range list {
+			if of, ms := status.SegmentOf(d.Name()); of == l.segment && ms == l.stamp {
+				failed = errors.Join(failed, os.Remove(filepath.Join(l.folder(t), d.Name())))
+			}
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // fieldOf is the array of a column; nil if the rows do not have it.

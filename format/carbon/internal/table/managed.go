@@ -40,6 +40,7 @@ type Managed struct {
 
 	Guessed *guessedDeletes // in recovery: the update status is not the one that tablestatus names
 
+	final     bool        // whoever scans the table takes its rows as they are: none was deleted at opening
 	elsewhere atomic.Bool // a location was stated as a full address: it may be outside of Path
 
 	partitions map[string][]Place // in recovery: directories of partitions by segment; nil: not listed yet

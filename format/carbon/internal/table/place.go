@@ -13,6 +13,7 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
 	"stoa/store"
 )
 
@@ -354,4 +355,28 @@ func inside(dir, root string) bool {
 	root = path.Clean(root)
 	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/") || root == "." &&
 		!path.IsAbs(dir) && !address(dir) && !strings.HasPrefix(dir, "../") && dir != ".."
+}
+
+// factPlaces returns the default directories of a segment: Fact/Part*/Segment_ID.
+func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, err error) {
+	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Fact")) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !info.Dir || !strings.HasPrefix(path.Base(info.Name), "Part") {
+			continue
+		}
+		dir := path.Join(info.Name, "Segment_"+l.SegmentID())
+		d, err := t.Tree.Stat(ctx, dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil && d.Dir {
+			out = append(out, Place{Dir: dir})
+		}
+	}
+	return out, nil
 }

@@ -75,6 +75,10 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	}
 	noted := len(t.Findings())
 	for n := 1; ; n++ {
+		if t.final && len(t.changes) > 0 { // the scan does not ask for them
+			return nil, fmt.Errorf("%s %w while it was read: its first rows were deleted after it was opened", t.Status,
+				store.ErrChanged)
+		}
 		unreadable, err := t.listSegments(ctx)
 		if t.saved != nil || err == nil && len(unreadable) == 0 && len(t.Findings()) == noted {
 			return t.list, err
@@ -302,6 +306,7 @@ func (t *Managed) reader() format.Reader {
 	if (len(t.changes) > 0 || t.Guessed != nil) && !t.O.deleted {
 		return withDeletes{t}
 	}
+	t.final = !t.O.deleted
 	return t
 }
 

@@ -138,8 +138,7 @@ func (t *Managed) matchUpdates(ctx context.Context, l *status.Load, files map[st
 // recovery also partition directories with files of the segment.
 func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) {
 	if l.Path != "" {
-		dir, err := t.within(l.Path, t.Status, "path")
-		return []Place{{Dir: dir}}, err
+		return t.addedPlaces(ctx, l)
 	}
 	if l.Segment == "" && !l.Counts() { // a load writes its segment file before tablestatus names it
 		if name := t.pendingSegmentFile(ctx, l); name != "" {
@@ -184,6 +183,23 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	return out, nil
 }
 
+// addedPlaces returns the directories of a segment that was added from elsewhere. Its segment file names the indexes:
+// later loads may have put theirs into the same directory.
+func (t *Managed) addedPlaces(ctx context.Context, l *status.Load) ([]Place, error) {
+	if l.Segment != "" {
+		places, named, err := t.segmentFilePlaces(ctx, l)
+		if named || err != nil && !errors.Is(err, fs.ErrNotExist) && t.saved == nil {
+			return places, err
+		}
+		if err != nil && l.Counts() {
+			t.note("carbon.segment.file", fault.Span{Object: t.segmentFileOf(l)},
+				"segment %s: its segment file cannot be used (%v): all indexes in %s are read", l.Name, err, l.Path)
+		}
+	}
+	dir, err := t.within(l.Path, t.Status, "path")
+	return []Place{{Dir: dir}}, err
+}
+
 // segmentFilePlaces returns the directories in l's segment file that count. named reports whether it has any
 // directories, including those that do not count.
 func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places []Place, named bool, err error) {
@@ -212,30 +228,6 @@ func (t *Managed) Drops(ctx context.Context, l *status.Load) bool {
 		}
 	}
 	return false
-}
-
-// factPlaces returns the default directories of a segment: Fact/Part*/Segment_ID.
-func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, err error) {
-	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Fact")) {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !info.Dir || !strings.HasPrefix(path.Base(info.Name), "Part") {
-			continue
-		}
-		dir := path.Join(info.Name, "Segment_"+l.SegmentID())
-		d, err := t.Tree.Stat(ctx, dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		if err == nil && d.Dir {
-			out = append(out, Place{Dir: dir})
-		}
-	}
-	return out, nil
 }
 
 // pendingSegmentFile returns the segment file of a load in progress, which tablestatus does not name yet; "" if there
