@@ -279,7 +279,7 @@ func (c *Change) summary(files []lake.File, w *changeWriter) map[string]string {
 
 // metadata prepares the new metadata: those of the table, in which only what the snapshot changes is changed.
 func (c *Change) metadata(ctx context.Context, snap *meta.Snapshot) error {
-	b, err := readSmall(ctx, c.op.tree, c.op.file, c.op.o.Limits.WithDefaults().Metadata)
+	b, err := readMetadata(ctx, c.op.tree, c.op.file, c.op.o.Limits.WithDefaults().Metadata)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func highest(names []string) (out []string) {
 }
 
 func candidateOf(ctx context.Context, tree store.Tree, name string) candidate {
-	b, err := readSmall(ctx, tree, name, format.Limits{}.WithDefaults().Metadata)
+	b, err := readMetadata(ctx, tree, name, format.Limits{}.WithDefaults().Metadata)
 	c := candidate{name, &meta.Table{}}
 	if err != nil || json.Unmarshal(b, c.table) != nil {
 		c.table = nil

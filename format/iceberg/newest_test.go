@@ -1,6 +1,8 @@
 package iceberg_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"stoa"
 	"stoa/fault"
+	"stoa/format"
+	"stoa/format/iceberg"
 )
 
 // named writes the first states of a table that pyiceberg wrote with other names: the first own of them as the
@@ -132,6 +137,78 @@ func TestTwoNewestMetadata(t *testing.T) {
 			case was != want && (!errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), other) ||
 				!strings.Contains(err.Error(), filepath.Base(states[last]))):
 				t.Errorf("%s, state %d: %v", table, i, err)
+			}
+		}
+	}
+}
+
+// TestCompressedMetadata: metadata that are compressed, under either name of them, are read like plain ones, also if
+// the hint names them. What cannot be decompressed is damage, and not more is decompressed than metadata may have.
+func TestCompressedMetadata(t *testing.T) {
+	states, err := filepath.Glob("testdata/evolved/metadata/*.metadata.json")
+	if err != nil || len(states) < 4 {
+		t.Fatal(states, err)
+	}
+	want, err := rowsOf("testdata/evolved")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := func(b []byte) []byte {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		if _, err := z.Write(b); err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	for _, suffix := range []string{".gz.metadata.json", ".metadata.json.gz"} {
+		for _, own := range []int{0, 2, len(states)} {
+			dir := named(t, "testdata/evolved", states, own, false)
+			files, err := filepath.Glob(filepath.Join(dir, "metadata", "*.metadata.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := ""
+			for _, name := range files {
+				b, err := os.ReadFile(name)
+				last = strings.TrimSuffix(name, ".metadata.json") + suffix
+				if err = errors.Join(err, os.Remove(name), os.WriteFile(last, packed(b), 0o666)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			what := fmt.Sprintf("%s, %d of %d of the directory's own", suffix, own, len(states))
+			if got, err := rowsOf(dir); err != nil || got != want {
+				t.Errorf("%s: got %.200s, %v, want %.200s", what, got, err, want)
+			}
+			if got, err := rowsOf(last); own == len(states) && (err != nil || got != want) {
+				t.Errorf("%s: named: got %.200s, %v, want %.200s", what, got, err, want)
+			}
+			if own < len(states) {
+				continue
+			}
+			hint := filepath.Join(dir, "metadata", "version-hint.text")
+			if err := os.WriteFile(hint, []byte(fmt.Sprint(own)), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := rowsOf(dir); err != nil || got != want {
+				t.Errorf("%s, with a hint: got %.200s, %v, want %.200s", what, got, err, want)
+			}
+			whole, err := os.ReadFile(last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for wrong, c := range map[string]struct {
+				b    []byte
+				kind error
+			}{"cut": {whole[:len(whole)/2], fault.Corrupt}, "endless": {packed(make([]byte, 1<<20)), fault.Limit}} {
+				if err := os.WriteFile(last, c.b, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				table, err := stoa.Open(t.Context(), last, stoa.OpenOptions{
+					Formats: []format.Format{iceberg.Format}, Limits: format.Limits{Metadata: 1 << 16}})
+				if !errors.Is(err, c.kind) {
+					t.Errorf("%s, %s: got %v, %v, want %v", what, wrong, table, err, c.kind)
+				}
 			}
 		}
 	}

@@ -1,13 +1,16 @@
 package iceberg
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +31,12 @@ type tableFiles struct {
 
 const metadataSuffix = ".metadata.json"
 
+// isMetadata reports whether a file is named like one with a table's metadata. Compressed ones are called
+// v1.gz.metadata.json or, by early versions of Iceberg's library, v1.metadata.json.gz.
+func isMetadata(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), metadataSuffix)
+}
+
 // find finds the metadata file of a target: the file itself, or the newest one in a table's directory. It returns a dir
 // without a file for a table whose metadata is lost although other files of it exist. If version-hint.text names a file
 // newer than all existing ones, that file is returned, and is missing. It is an error of class Unsupported if several
@@ -38,7 +47,7 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 		return "", "", err
 	}
 	if !info.Dir {
-		if !strings.HasSuffix(tg.Name, metadataSuffix) {
+		if !isMetadata(tg.Name) {
 			return "", "", nil
 		}
 		return path.Dir(path.Dir(tg.Name)), tg.Name, nil
@@ -53,7 +62,7 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 			}
 			return "", "", err
 		}
-		if !info.Dir && strings.HasSuffix(info.Name, metadataSuffix) {
+		if !info.Dir && isMetadata(info.Name) {
 			names = append(names, info.Name)
 		}
 		if base := path.Base(info.Name); base == hintFile || strings.HasPrefix(base, "snap-") &&
@@ -79,10 +88,16 @@ func hintedFile(ctx context.Context, tree store.Tree, dir string, names []string
 	if err != nil {
 		return ""
 	}
-	for slices.Contains(names, path.Join(dir, fmt.Sprintf("v%d%s", n+1, metadataSuffix))) {
+	own := map[int]string{}
+	for _, name := range names {
+		if isOwn(name) {
+			own[versionOf(name)] = name
+		}
+	}
+	for own[n+1] != "" {
 		n++
 	}
-	return path.Join(dir, fmt.Sprintf("v%d%s", n, metadataSuffix))
+	return cmp.Or(own[n], path.Join(dir, fmt.Sprintf("v%d%s", n, metadataSuffix)))
 }
 
 // readSmall reads an object of at most limit bytes.
@@ -99,6 +114,29 @@ func readSmall(ctx context.Context, tree store.Tree, name string, limit int64) (
 	b := make([]byte, src.Size())
 	return b, format.ReadFull(ctx, src, fault.Span{Object: name, Len: src.Size()}, "", b)
 }
+
+// readMetadata reads a metadata file of at most limit bytes, before and after decompression.
+func readMetadata(ctx context.Context, tree store.Tree, name string, limit int64) ([]byte, error) {
+	b, err := readSmall(ctx, tree, name, limit)
+	if err != nil || !bytes.HasPrefix(b, gzipMagic) {
+		return b, err
+	}
+	at := fault.Span{Object: name, Len: int64(len(b))}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err == nil {
+		b, err = io.ReadAll(io.LimitReader(z, limit+1))
+	}
+	if err != nil {
+		return nil, fault.Corruptf(at, "", "gzip: %v", err)
+	}
+	if int64(len(b)) > limit {
+		return nil, fault.Limitf(at, "", "it has more than %d bytes when decompressed, and no more are read (metadata "+
+			"limit)", limit)
+	}
+	return b, nil
+}
+
+var gzipMagic = []byte{0x1f, 0x8b}
 
 // probe implements Format.Probe.
 func probe(ctx context.Context, tg format.Target) (format.Match, error) {
@@ -134,7 +172,12 @@ func head(ctx context.Context, tree store.Tree, name string) ([]byte, error) {
 	defer src.Close()
 	b := make([]byte, min(4096, src.Size()))
 	n, err := format.ReadSome(ctx, src, b, 0)
-	return b[:n], err
+	if b = b[:n]; err == nil && bytes.HasPrefix(b, gzipMagic) {
+		if z, failed := gzip.NewReader(bytes.NewReader(b)); failed == nil {
+			b, _ = io.ReadAll(io.LimitReader(z, 4096)) // as far as it goes
+		}
+	}
+	return b, err
 }
 
 // openPlace reads the metadata of a target.
@@ -153,7 +196,7 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 		return nil, fault.Unsupportedf(at, "", "not a table of Iceberg: there is no metadata/*.metadata.json")
 	}
 	at.Object = file
-	b, err := readSmall(ctx, tg.Tree, file, l.WithDefaults().Metadata)
+	b, err := readMetadata(ctx, tg.Tree, file, l.WithDefaults().Metadata)
 	if errors.Is(err, fs.ErrNotExist) && file != tg.Name {
 		hint := fault.Span{Object: path.Join(dir, metadataDir, hintFile)}
 		return nil, fault.Corruptf(hint, "", "expected %s, which it names, found only older metadata: what was "+
