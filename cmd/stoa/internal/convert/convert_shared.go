@@ -85,6 +85,9 @@ func (r *allRun) beginAssembly(ctx context.Context) (err error) {
 	if to == nil || to.Assemble == nil {
 		return nil
 	}
+	if err := r.unshared(ctx, to.Assembled); err != nil {
+		return err
+	}
 	if r.assembly, err = to.Assemble(ctx, r.dir); err != nil {
 		return err
 	}
@@ -92,6 +95,26 @@ func (r *allRun) beginAssembly(ctx context.Context) (err error) {
 		err = r.assemble(ctx)
 	}
 	return err
+}
+
+// unshared returns an error if any of the directories that a place consists of is there, and no run has recorded that
+// it began to make the place: tables would be added to what is somebody else's, or replace it.
+func (r *allRun) unshared(ctx context.Context, names []string) error {
+	taken := func(d rerun.Table) bool { return d.Taken }
+	if r.forced() || r.state.Assembling || slices.ContainsFunc(r.state.Done, taken) {
+		return nil
+	}
+	for _, name := range names {
+		place := filepath.Join(r.dir, name)
+		if there, err := cli.Taken(ctx, place); err != nil {
+			return err
+		} else if there {
+			return &cli.UseError{Message: place + " is there already, and no run has recorded that it wrote it",
+				Hint: "in another directory, both are kept; --force adds the tables to a tablet server that is " +
+					"there, and replaces the master"}
+		}
+	}
+	return nil
 }
 
 // keepFree gives tables other names than those of the directories that a place consists of.
@@ -145,6 +168,10 @@ func (r *allRun) assemble(ctx context.Context) error {
 	own := func(d rerun.Table) bool { return d.Table != "" && !d.Taken }
 	if r.assembly == nil || !st.Assembling && !slices.ContainsFunc(st.Done, own) {
 		return nil
+	}
+	// others may have written there meanwhile
+	if err := r.unshared(ctx, r.a.Format(r.c.to).Assembled); err != nil {
+		return err
 	}
 	st.Assembling = true
 	if err := st.Save(ctx, r.a, r.dir); err != nil {
