@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"stoa/internal/arrowschema"
 	"stoa/internal/content"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // readback compares what was read from a table's output with what was written.
@@ -146,6 +148,25 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 		}
 	}
 	return out
+}
+
+// readLake is readBack for a table of a lake. A file, or a directory without a catalogue, is not the table, whatever
+// its rows are, unless the table was only begun.
+func (r *allRun) readLake(ctx context.Context, d rerun.Table) outcome {
+	back := readBack(r.a, ctx, r.dir, d)
+	if !isLake(r.c.to) || back.Verdict == verdictMissing || back.Problem != "" {
+		return back
+	}
+	other := back.Verdict == verdictUnread
+	if !other && !remote.Is(r.dir) {
+		kinds, _ := r.kinds(ctx, d.Output) // below a file nothing can be listed
+		_, err := os.Lstat(filepath.Join(d.Place(r.dir), pieces.JournalFile))
+		other = len(kinds) == 0 && err != nil
+	}
+	if other {
+		back.Verdict, back.Problem = verdictDiffers, "something else is there, and no table of "+r.c.to
+	}
+	return back
 }
 
 // checksum returns the checksum over the rows written.

@@ -275,7 +275,7 @@ func (r *allRun) appeared(ctx context.Context, d rerun.Table) ([]string, error) 
 
 // readEach reads the output of a table back, by each of its catalogues, and writes that of Delta if it is missing.
 func (r *allRun) readEach(ctx context.Context, t oneTable, d rerun.Table) outcome {
-	back := readBack(r.a, ctx, r.dir, d)
+	back := r.readLake(ctx, d)
 	if !isLake(r.c.to) || !strings.Contains(r.c.to, ",") || back.Verdict == verdictMissing {
 		return back
 	}
