@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/iceberg"
+	"stoa/store"
 )
 
 // named writes the first states of a table that pyiceberg wrote with other names: the first own of them as the
@@ -210,6 +212,48 @@ func TestCompressedMetadata(t *testing.T) {
 					t.Errorf("%s, %s: got %v, %v, want %v", what, wrong, table, err, c.kind)
 				}
 			}
+		}
+	}
+}
+
+// TestNamedMetadata: a metadata file that is named is the table, wherever in it its version is.
+func TestNamedMetadata(t *testing.T) {
+	states, err := filepath.Glob("testdata/evolved/metadata/*.metadata.json")
+	if err != nil || len(states) == 0 {
+		t.Fatal(states, err)
+	}
+	want, err := rowsOf("testdata/evolved")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []int{0, len(states)} {
+		dir := named(t, "testdata/evolved", states, own, true)
+		files, err := filepath.Glob(filepath.Join(dir, "metadata", "*.metadata.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := files[len(files)-1]
+		b, err := os.ReadFile(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := regexp.MustCompile(`"format-version": *[0-9],`).Find(b)
+		if version == nil {
+			version = regexp.MustCompile(`, *"format-version": *[0-9]`).Find(b)
+		}
+		text := strings.Replace(string(b), string(version), "", 1)
+		end := strings.LastIndex(text, "}")
+		text = text[:end] + ", " + strings.Trim(string(version), ", ") + "}"
+		if err := os.WriteFile(last, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := stoa.Probe(t.Context(), format.Target{Tree: store.Local{}, Name: last},
+			stoa.OpenOptions{Formats: append(slices.Clone(stoa.Formats), iceberg.Format)})
+		if err != nil || f.Name != iceberg.Format.Name {
+			t.Errorf("%s: got format %s, %v", filepath.Base(last), f.Name, err)
+		}
+		if got, err := rowsOf(last); err != nil || got != want {
+			t.Errorf("%s: got %.200s, %v, want %.200s", filepath.Base(last), got, err, want)
 		}
 	}
 }

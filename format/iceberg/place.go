@@ -150,10 +150,10 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if err != nil || file == "" {
 		return format.No, err
 	}
-	b, err := head(ctx, tg.Tree, file)
+	b, err := readMetadata(ctx, tg.Tree, file, format.Limits{}.WithDefaults().Metadata) // the version may be its end
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return format.Certain, nil // opening it reports the loss
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fault.Corrupt), errors.Is(err, fault.Limit):
+		return format.Certain, nil // opening it reports that
 	case err != nil:
 		return format.No, err
 	}
@@ -161,23 +161,6 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.Certain, nil
 	}
 	return format.Likely, nil
-}
-
-// head returns the beginning of a metadata file.
-func head(ctx context.Context, tree store.Tree, name string) ([]byte, error) {
-	src, err := tree.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	b := make([]byte, min(4096, src.Size()))
-	n, err := format.ReadSome(ctx, src, b, 0)
-	if b = b[:n]; err == nil && bytes.HasPrefix(b, gzipMagic) {
-		if z, failed := gzip.NewReader(bytes.NewReader(b)); failed == nil {
-			b, _ = io.ReadAll(io.LimitReader(z, 4096)) // as far as it goes
-		}
-	}
-	return b, err
 }
 
 // openPlace reads the metadata of a target.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"stoa"
@@ -47,6 +48,48 @@ func TestCorpusFewBlocksGone(t *testing.T) {
 				t.Errorf("%s: rebuilt from a log that lacks flushed operations: %+v", table, found)
 			}
 			rest.Close()
+		}
+	}
+}
+
+// TestCorpusFewBlocksGoneOfReplicas: of two servers that have a tablet, each lacks blocks and has the complete log. The
+// rows are those of one alone.
+func TestCorpusFewBlocksGoneOfReplicas(t *testing.T) {
+	dir := corpus(t)
+	whole, f, tablets := archive(t, "fs_file")
+	both := otherServer(t, whole, f, "twin")
+	for _, table := range []string{"d_wal", "d_raw", "d_rowset"} {
+		files := maps.Clone(both)
+		maps.DeleteFunc(files, func(name string, _ []byte) bool {
+			return strings.HasSuffix(name, "/consensus-meta/"+tablets[table].ID)
+		})
+		want := expected(t, dir, table, "final")
+		var blocks []string
+		f, all := layout(t, store.NewMemory(whole))
+		for _, places := range blocksOf(t, f, all, table) {
+			for _, at := range places {
+				blocks = append(blocks, strings.TrimPrefix(at.Object, "tserver/"))
+			}
+		}
+		slices.Sort(blocks)
+		blocks = slices.Compact(blocks)
+		for what, gone := range map[string][2][]string{
+			"the same one":       {blocks[1:2], blocks[1:2]},
+			"others":             {blocks[:1], blocks[len(blocks)-1:]},
+			"all, and one":       {blocks, blocks[2:3]},
+			"one, and all":       {blocks[3:4], blocks},
+			"all of both":        {blocks, blocks},
+			"of one server only": {blocks[:2], nil},
+		} {
+			left := maps.Clone(files)
+			for i, root := range []string{"tserver/", "twin/"} {
+				for _, name := range gone[i] {
+					delete(left, root+name)
+				}
+			}
+			if got := savedOf(t, left, table); !slices.Equal(got, want) {
+				t.Errorf("%s, gone: %s: %d rows, want %d", table, what, len(got), len(want))
+			}
 		}
 	}
 }

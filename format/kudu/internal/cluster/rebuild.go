@@ -196,8 +196,11 @@ func goneBlocks(ctx context.Context, tb *table.Tablet) (why string, flushed uint
 		return "none of the tablet's blocks is here", 0, err
 	}
 	final, all, err := tb.Missing(ctx)
-	if final == 0 && slices.ContainsFunc(tb.Others, func(r table.Replica) bool { return r.HasData() }) {
-		all = 0 // another replica may have the cells
+	for i := 0; i < len(tb.Others) && final == 0 && all > 0 && err == nil; i++ {
+		var whole bool
+		if whole, err = hasBlocks(ctx, tb.Others[i]); whole {
+			all = 0 // it may have the cells
+		}
 	}
 	if err != nil || all == 0 {
 		return "", 0, err
@@ -207,6 +210,20 @@ func goneBlocks(ctx context.Context, tb *table.Tablet) (why string, flushed uint
 		return "", 0, err
 	}
 	return fault.Count(all, "block") + " of the tablet cannot be found", last.Time, nil
+}
+
+// hasBlocks reports whether a replica has data, and all of its blocks are here.
+func hasBlocks(ctx context.Context, r table.Replica) (bool, error) {
+	for i := range r.RowSets {
+		for _, b := range r.RowSets[i].Blocks() {
+			if _, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef); fault.NotOfFile(err) {
+				return false, err
+			} else if err != nil {
+				return false, nil
+			}
+		}
+	}
+	return r.HasData(), nil
 }
 
 // noBlocks reports whether a tablet must have blocks, and none of them is here.
