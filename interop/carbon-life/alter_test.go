@@ -5,6 +5,7 @@ package carbonlife
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -160,7 +161,11 @@ func (l *life) forget(then func() error) error {
 	var back []func() error
 	for i, place := range append([]string{l.path()}, l.t.places...) {
 		away := filepath.Join(l.j.work, fmt.Sprint("away", i))
-		if err := os.Rename(place, away); err != nil {
+		err := os.Rename(place, away)
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
+			continue // CarbonData has cleaned the segment that was there
+		}
+		if err != nil {
 			return err
 		}
 		back = append(back, func() error { return errors.Join(os.RemoveAll(place), os.Rename(away, place)) })
