@@ -152,7 +152,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	}
 	b, err := readMetadata(ctx, tg.Tree, file, format.Limits{}.WithDefaults().Metadata) // the version may be its end
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fault.Corrupt), errors.Is(err, fault.Limit):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fault.Corrupt), fault.OverBudget(err):
 		return format.Certain, nil // opening it reports that
 	case err != nil:
 		return format.No, err
