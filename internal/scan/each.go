@@ -60,7 +60,8 @@ type each struct {
 
 	mu      sync.Mutex
 	failed  error // what ends the scan
-	at      int   // the task that failed: what comes before it is still read
+	at      int   // the task that failed: what comes before it is still read, unless ended
+	ended   bool  // by something else than damage; what other workers then cannot read is not the cause
 	refused error // the first loss of something unsupported
 	damaged bool  // there were other losses
 	rows    int64
@@ -92,9 +93,10 @@ func (e *each) fail(i int, err error) {
 	} else {
 		defer e.cancel()
 	}
-	if e.failed == nil || damaged && i < e.at {
+	if e.failed == nil || damaged && i < e.at && !e.ended {
 		e.failed, e.at = err, i
 	}
+	e.ended = e.ended || !damaged
 }
 
 // over reports whether an earlier task than i has failed.
