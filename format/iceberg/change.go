@@ -77,13 +77,15 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 func (op *snapshotReader) ours() error {
 	at := fault.Span{Object: op.file}
 	s := op.snap
+	line := map[int64]bool{}
 	for range op.table.Snapshots {
 		if s == nil {
-			return nil
+			return op.unmoved(line, -1)
 		}
+		line[s.ID] = true
 		by := s.Summary["engine-name"]
 		if by == engine {
-			return nil
+			return op.unmoved(line, s.Sequence)
 		}
 		if operation := s.Summary["operation"]; operation != "replace" {
 			return fault.Unsupportedf(at, "snapshots", "others have changed rows of the table since stoa did so last "+
@@ -91,7 +93,7 @@ func (op *snapshotReader) ours() error {
 				cmp.Or(operation, "a snapshot"), cmp.Or(by, "an unknown engine"))
 		}
 		if s.Parent == nil {
-			return nil
+			return op.unmoved(line, -1)
 		}
 		parent := *s.Parent
 		if s = op.table.Snapshot(parent); s == nil {
@@ -102,6 +104,42 @@ func (op *snapshotReader) ours() error {
 	}
 	if s != nil {
 		return fault.Corruptf(at, "snapshots", "snapshot %d is among its own ancestors", s.ID)
+	}
+	return op.unmoved(line, -1)
+}
+
+// unmoved returns an error if others have made another snapshot the current one: a rollback adds no snapshot, and leaves
+// a newer one beside the line of the current. line are the current snapshot and its ancestors back to the newest one by
+// stoa, whose sequence number is last. Newer ones elsewhere belong to other branches if main never had them.
+func (op *snapshotReader) unmoved(line map[int64]bool, last int64) error {
+	t, at := op.table, fault.Span{Object: op.file}
+	was, elsewhere := map[int64]bool{}, map[int64]bool{}
+	for _, e := range t.SnapshotLog {
+		was[e.ID] = true
+	}
+	for name, ref := range t.Refs {
+		for s := t.Snapshot(ref.ID); name != "main" && s != nil && !elsewhere[s.ID]; {
+			elsewhere[s.ID] = true
+			if s.Parent == nil {
+				break
+			}
+			s = t.Snapshot(*s.Parent)
+		}
+	}
+	newest := int64(0)
+	for _, s := range t.Snapshots {
+		newest = max(newest, s.Sequence)
+		branch := elsewhere[s.ID] && !was[s.ID] && s.Summary["engine-name"] != engine // stoa changes only main
+		if s.Sequence > last && !line[s.ID] && !branch {
+			return fault.Unsupportedf(at, "current-snapshot-id", "others have made another snapshot the current one: "+
+				"snapshot %d is newer, and is not part of the table's history any more, as after a rollback; "+
+				"catching up would undo that, and does not change the table", s.ID)
+		}
+	}
+	if t.LastSequence > newest {
+		return fault.Unsupportedf(at, "last-sequence-number", "the newest snapshot, of sequence number %d, has expired "+
+			"while an older one is current: it is not known whether others have rolled the table back; catching up "+
+			"may undo that, and does not change the table", t.LastSequence)
 	}
 	return nil
 }

@@ -299,7 +299,15 @@ func (c *Change) metadata(ctx context.Context, snap *meta.Snapshot) error {
 		b, err := json.Marshal(v)
 		failed, m[key] = cmp.Or(failed, err), b
 	}
-	set(refs, "main", meta.Ref{ID: snap.ID, Type: "branch"})
+	main := map[string]json.RawMessage{} // with what others have set, such as how long its snapshots are kept
+	if r := refs["main"]; r != nil {
+		if err := json.Unmarshal(r, &main); err != nil {
+			return fault.Corruptf(fault.Span{Object: c.op.file}, "refs.main", "%v", err)
+		}
+	}
+	set(main, "snapshot-id", snap.ID)
+	set(main, "type", "branch")
+	set(refs, "main", main)
 	set(doc, "refs", refs)
 	set(doc, "last-sequence-number", snap.Sequence)
 	set(doc, "last-updated-ms", max(snap.Time, t.LastUpdated))
