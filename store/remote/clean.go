@@ -129,7 +129,8 @@ func (c *cleaner) drop(ctx context.Context, o Object, l Leftover) error {
 }
 
 // directory removes those objects of an unfinished directory that were written after it was begun, those that make it
-// readable first. If it can be read, it may be in use, and only the mark is removed.
+// readable first. If it can be read, it may be in use: only the mark is removed, and versions of a Delta log without a
+// beginning.
 func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]Object) error {
 	doc, err := c.r.readMark(ctx, mark)
 	if err != nil {
@@ -142,17 +143,33 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 	readable := doc.readable(dir, there)
 	var mine []Object
 	for _, name := range slices.Backward(doc.Objects) {
-		if o, ok := there[path.Join(dir, name)]; ok && !readable && !o.Changed.Before(doc.Begun.Add(-skew)) {
+		o, ok := there[path.Join(dir, name)]
+		if ok && (!readable || headless(o.Key, there)) && !o.Changed.Before(doc.Begun.Add(-skew)) {
 			mine = append(mine, o)
 		}
 	}
 	for _, o := range append(mine, mark) {
-		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: readable}
+		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: readable && o.Key == mark.Key}
 		if err := c.drop(ctx, o, l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// headless reports whether a key is that of a version of a Delta log that nobody can read, for want of the first
+// version or a checkpoint: what is left beside a whole catalogue of Iceberg.
+func headless(key string, there map[string]Object) bool {
+	dir := path.Dir(key)
+	if _, ok := there[path.Join(dir, firstVersion)]; ok || path.Base(dir) != "_delta_log" {
+		return false
+	}
+	for other := range there {
+		if path.Dir(other) == dir && strings.Contains(path.Base(other), "checkpoint") {
+			return false
+		}
+	}
+	return true
 }
 
 // readMark reads the mark of an unfinished directory.
@@ -171,21 +188,23 @@ func (r *root) readMark(ctx context.Context, mark Object) (doc unfinished, err e
 	return doc, nil
 }
 
-// readable reports whether a directory that has the mark can be read: if it is to have a catalogue, as soon as one is
-// there, of this writer or of another program, and else with the object that is written last. That all the others
-// appeared before is the rule. If one of them is missing, the object that makes the directory readable was written
-// late, by a request that was cut off, unless other objects show that somebody has used the table since and removed it.
+// readable reports whether a directory that has the mark can be read: if it is to have a catalogue, as soon as a whole
+// one is there, of this writer or of another program, and else with the object that is written last. That all the
+// others appeared before is the rule. If one of them is missing, the object that makes the directory readable was
+// written late, by a request that was cut off, unless other objects show that somebody has used the table since and
+// removed it.
 func (doc *unfinished) readable(dir string, there map[string]Object) bool {
 	shown, others, whole := false, false, true
-	catalogues := slices.ContainsFunc(doc.Objects, shows)
+	opens := opening(doc.Objects)
 	own := map[string]bool{path.Join(dir, Unfinished): true}
 	for i, name := range doc.Objects {
 		key := path.Join(dir, name)
 		_, ok := there[key]
 		own[key] = true
-		if shows(name) || !catalogues && i == len(doc.Objects)-1 {
+		switch {
+		case opens[name] || len(opens) == 0 && i == len(doc.Objects)-1:
 			shown = shown || ok
-		} else {
+		case !shows(name): // older versions tell nothing: a run may have been killed before or after them
 			whole = whole && ok
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -27,9 +28,11 @@ const unfinishedKind = "unfinished"
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // commitDir makes the objects of a directory visible; the one created last, which refers to the others, comes last, and
-// the catalogues of a lake after all others: other engines may use the table from then on, so nothing is removed any
+// what makes a lake readable after all others: other engines may use the table from then on, so nothing is removed any
 // more. The caller holds mu.
 func (s *sink) commitDir(ctx context.Context) (err error) {
+	first, then := s.phases()
+	s.objects = slices.Concat(first, then)
 	doc := unfinished{Stoa: unfinishedKind, ID: newID(), Begun: now()}
 	for _, o := range s.objects {
 		doc.Objects = append(doc.Objects, strings.TrimPrefix(o.key, prefixOf(s.key)))
@@ -54,7 +57,6 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	if err != nil {
 		return pathError("create", s.name, err)
 	}
-	first, then := s.phases()
 	err = s.appear(ctx, first)
 	for i := 0; i < len(then) && err == nil; i++ {
 		if err = then[i].appear(ctx, Condition{}); err != nil && i > 0 {
@@ -68,19 +70,56 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
 }
 
-// phases returns the objects that appear in any order, and then those that make the directory readable.
+// phases returns the objects that appear in any order, and then those that make the directory readable. A history
+// appears as a whole: the newest metadata of Iceberg come before the older ones, whose snapshots they have too, and the
+// first version of a Delta log, without which nobody can read it, comes after all others.
 func (s *sink) phases() (first, then []*outgoing) {
+	var names []string
 	for _, o := range s.objects {
-		if shows(o.key) {
+		names = append(names, o.key)
+	}
+	opens := opening(names)
+	var older []*outgoing
+	for _, o := range s.objects {
+		switch {
+		case opens[o.key]:
 			then = append(then, o)
-		} else {
+		case path.Base(path.Dir(o.key)) == "metadata" && shows(o.key):
+			older = append(older, o)
+		default:
 			first = append(first, o)
 		}
 	}
 	if last := len(s.objects) - 1; len(then) == 0 {
 		return s.objects[:last], s.objects[last:]
 	}
-	return first, then
+	return first, append(then, older...)
+}
+
+// opening returns those of the objects with which a lake can be read: the first version of a Delta log, and the newest
+// metadata of Iceberg.
+func opening(names []string) map[string]bool {
+	out, newest := map[string]bool{}, map[string]string{}
+	for _, name := range names {
+		dir, base := path.Split(name)
+		switch {
+		case !shows(name):
+		case path.Base(dir) == "_delta_log":
+			out[name] = base == firstVersion
+		case newest[dir] == "" || versionIn(base) >= versionIn(path.Base(newest[dir])):
+			delete(out, newest[dir])
+			newest[dir], out[name] = name, true
+		}
+	}
+	return out
+}
+
+const firstVersion = "00000000000000000000.json"
+
+// versionIn returns the number in the name of metadata, v12.metadata.json; 0: it has none.
+func versionIn(base string) (n int) {
+	_, _ = fmt.Sscanf(base, "v%d.", &n)
+	return n
 }
 
 // removeObjects removes the visible objects, the last one first, and then the mark. The mark stays if a request was cut
