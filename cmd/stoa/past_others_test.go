@@ -294,3 +294,30 @@ func TestRemedies(t *testing.T) {
 		})
 	}
 }
+
+// TestCatchUpOfCheckpointAlone: a Delta table whose log has no version but a checkpoint is one of Delta. As it is not
+// known whose the versions were, it is refused.
+func TestCatchUpOfCheckpointAlone(t *testing.T) {
+	from := os.DirFS(filepath.Join("..", "..", "format", "delta", "testdata", "spark-ids"))
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "lake"), from); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	versions, err := filepath.Glob("lake/_delta_log/*.json")
+	if err != nil || len(versions) == 0 {
+		t.Fatal(versions, err)
+	}
+	for _, name := range versions {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, "one.jsonl", "{\"id\":1}\n")
+	before := treeOf(t, "lake")
+	got := said("nowhere", "convert", "--catch-up", "one.jsonl", "-o", "lake")
+	if after := treeOf(t, "lake"); !strings.HasSuffix(got, "status: 1") || strings.Contains(got, "Iceberg") ||
+		!strings.Contains(got, "_delta_log") || !slices.Equal(after, before) {
+		t.Errorf("%s; before %v, after %v", got, before, after)
+	}
+}

@@ -58,7 +58,9 @@ func (h Home) Kinds(ctx context.Context) (kinds []string, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if strings.HasSuffix(info.Name, k.suffix) {
+			base := path.Base(info.Name)
+			checkpoint := k.kind == "delta" && strings.Contains(base, ".checkpoint.") // versions before it may be gone
+			if strings.HasSuffix(base, k.suffix) || checkpoint {
 				kinds = append(kinds, k.kind)
 				break
 			}
