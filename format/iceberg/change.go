@@ -108,9 +108,9 @@ func (op *snapshotReader) ours() error {
 	return op.unmoved(line, -1)
 }
 
-// unmoved returns an error if others have made another snapshot the current one: a rollback adds no snapshot, and leaves
-// a newer one beside the line of the current. line are the current snapshot and its ancestors back to the newest one by
-// stoa, whose sequence number is last. Newer ones elsewhere belong to other branches if main never had them.
+// unmoved returns an error if others have made another snapshot the current one: a rollback adds no snapshot, and
+// leaves a newer one beside the line of the current. line are the current snapshot and its ancestors back to the newest
+// one by stoa, whose sequence number is last. Newer ones elsewhere belong to other branches if main never had them.
 func (op *snapshotReader) unmoved(line map[int64]bool, last int64) error {
 	t, at := op.table, fault.Span{Object: op.file}
 	was, elsewhere := map[int64]bool{}, map[int64]bool{}
@@ -131,15 +131,15 @@ func (op *snapshotReader) unmoved(line map[int64]bool, last int64) error {
 		newest = max(newest, s.Sequence)
 		branch := elsewhere[s.ID] && !was[s.ID] && s.Summary["engine-name"] != engine // stoa changes only main
 		if s.Sequence > last && !line[s.ID] && !branch {
-			return fault.Unsupportedf(at, "current-snapshot-id", "others have made another snapshot the current one: "+
-				"snapshot %d is newer, and is not part of the table's history any more, as after a rollback; "+
+			return fault.Unsupportedf(at, "current-snapshot-id", "others have made another snapshot the current "+
+				"one: snapshot %d is newer, and is not part of the table's history any more, as after a rollback; "+
 				"catching up would undo that, and does not change the table", s.ID)
 		}
 	}
 	if t.LastSequence > newest {
-		return fault.Unsupportedf(at, "last-sequence-number", "the newest snapshot, of sequence number %d, has expired "+
-			"while an older one is current: it is not known whether others have rolled the table back; catching up "+
-			"may undo that, and does not change the table", t.LastSequence)
+		return fault.Unsupportedf(at, "last-sequence-number", "the newest snapshot, of sequence number %d, has "+
+			"expired while an older one is current: it is not known whether others have rolled the table back; "+
+			"catching up may undo that, and does not change the table", t.LastSequence)
 	}
 	return nil
 }

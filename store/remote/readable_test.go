@@ -50,7 +50,8 @@ func TestReadable(t *testing.T) {
 func TestReadableHistory(t *testing.T) {
 	log := func(n int) string { return fmt.Sprintf("_delta_log/%020d.json", n) }
 	data, hint := "data/0.parquet", "metadata/version-hint.text"
-	iceberg := []string{data, hint, "metadata/v10.metadata.json", "metadata/v8.metadata.json", "metadata/v9.metadata.json"}
+	iceberg := []string{data, hint, "metadata/v10.metadata.json", "metadata/v8.metadata.json",
+		"metadata/v9.metadata.json"}
 	delta := []string{data, log(1), log(2), log(0)}
 	for _, c := range []struct {
 		what       string
@@ -60,10 +61,12 @@ func TestReadableHistory(t *testing.T) {
 		{"no metadata", iceberg, iceberg[:2], false},
 		{"the newest metadata", iceberg, iceberg[:3], true},
 		{"older metadata", iceberg, []string{data, hint, iceberg[3], iceberg[4]}, false},
-		{"older metadata, and those of others", iceberg, []string{hint, iceberg[3], "metadata/v11.metadata.json"}, true},
+		{"older metadata, and those of others", iceberg, []string{hint, iceberg[3], "metadata/v11.metadata.json"},
+			true},
 		{"no first version", delta, delta[:3], false},
 		{"the first version", delta, delta, true},
-		{"a log that others have shortened", delta, []string{data, log(2), log(3), "_delta_log/_last_checkpoint"}, true},
+		{"a log that others have shortened", delta, []string{data, log(2), log(3), "_delta_log/_last_checkpoint"},
+			true},
 	} {
 		there := map[string]Object{}
 		for _, name := range c.there {
