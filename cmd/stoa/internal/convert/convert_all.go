@@ -382,8 +382,8 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 		}
 		return r.failed(t.source, err)
 	}
-	if err := one.shareRoot(r.dir, r.announcing(ctx, t)); err != nil {
-		return err
+	if ended, end := r.share(ctx, t, one, out, known); ended {
+		return end
 	}
 	done, err := r.entry(t, one, errors.Is(err, cli.ErrDamage))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,7 +42,8 @@ func (c *conversion) sinceBackup(a *cli.App) {
 }
 
 // shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and records its new
-// place. Before, it calls announce, if that is not nil, with the new place in dir.
+// place. Before, it calls announce, if that is not nil, with the new place in dir. If something is in its way, it
+// returns an inTheWay, and the backup is where it was.
 func (c *conversion) shareRoot(dir string, announce func(output string) error) error {
 	if c.levels == 0 {
 		return nil
@@ -55,11 +57,16 @@ func (c *conversion) shareRoot(dir string, announce func(output string) error) e
 		rel = filepath.Join(rel, all[0].Name())
 	}
 	to := filepath.Join(dir, rel)
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
+	for place := filepath.Dir(to); len(place) > len(dir); place = filepath.Dir(place) {
+		if is, err := os.Stat(place); err == nil && !is.IsDir() {
+			return &inTheWay{place: place}
+		}
 	}
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s exists", to)
+		return &inTheWay{place: to}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
 	}
 	if announce != nil {
 		if err := announce(rel); err != nil {
@@ -74,6 +81,71 @@ func (c *conversion) shareRoot(dir string, announce func(output string) error) e
 	}
 	c.out, c.summary.Output = to, to
 	return nil
+}
+
+// inTheWay is the error about something that is where a table is to be moved, or a backup beside it.
+type inTheWay struct{ place, hint string }
+
+func (e *inTheWay) Error() string {
+	return e.place + " is there already, and no run has recorded that it wrote it; " + e.hint +
+		"in another directory, both are kept"
+}
+
+// share calls shareRoot. A table in whose way something is fails alone. What was written of it is removed, unless it is
+// known: an earlier run has written it, and the sources may have less now.
+func (r *allRun) share(ctx context.Context, t oneTable, one *conversion, out tableOutcome, known bool) (ended bool,
+	err error) {
+	record := r.announcing(ctx, t)
+	err = one.shareRoot(r.dir, func(output string) error {
+		if err := r.beside(output); err != nil {
+			return err
+		}
+		return record(output)
+	})
+	if !errors.As(err, new(*inTheWay)) {
+		return err != nil, err
+	}
+	if !known {
+		if err := os.RemoveAll(one.out); err != nil {
+			return true, err
+		}
+		if next := r.state.Announced(t.source); next != nil {
+			r.state.Drop(rerun.SourceKey(next.Source, r.state.From))
+		}
+	}
+	out.err = err
+	r.noteTable(t, out)
+	return true, r.failed(t.source, err)
+}
+
+// blocked ends a table in whose way something is, as err says; other errors end the run.
+func (r *allRun) blocked(t oneTable, err error) (ended bool, _ error) {
+	if !errors.As(err, new(*inTheWay)) {
+		return false, err
+	}
+	r.noteTable(t, tableOutcome{err: err})
+	return true, r.failed(t.source, err)
+}
+
+// beside returns an error if there are backups of a table beside the output, of which no run has recorded that it wrote
+// them: the newest one counts, and what is written now may be older than they are.
+func (r *allRun) beside(output string) error {
+	since := func(s string) bool { return strings.HasPrefix(s, "since=") }
+	if r.forced() || slices.ContainsFunc(r.c.writeFlags.opts, since) { // it is made to follow them
+		return nil
+	}
+	all, err := os.ReadDir(filepath.Join(r.dir, filepath.Dir(output)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range all {
+		name := filepath.Join(filepath.Dir(output), e.Name())
+		recorded := func(d rerun.Table) bool { return d.Output == name }
+		if e.IsDir() && !slices.ContainsFunc(slices.Concat(r.state.Done, r.state.Next), recorded) {
+			return &inTheWay{filepath.Join(r.dir, name), "--force writes another backup beside it; "}
+		}
+	}
+	return err
 }
 
 // Some formats have many tables in one place. convert --all and rescue write each table to a place of its own, so that

@@ -113,7 +113,7 @@ func (r *allRun) earlierLake(ctx context.Context, t oneTable) (d *rerun.Table, b
 func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
 	previous, back, announced, err := r.earlier(ctx, t)
 	if err = cmp.Or(ctx.Err(), err); previous == nil || err != nil {
-		return false, err
+		return r.blocked(t, err)
 	}
 	d := *previous
 	same := t.stamped(d.Stamp)
@@ -553,7 +553,7 @@ func (r *allRun) moved(t oneTable, next *rerun.Table) error {
 	} else if _, err := os.Lstat(to); err != nil {
 		return nil
 	}
-	err := one.shareRoot(r.dir, nil)
+	err := one.shareRoot(r.dir, r.beside)
 	next.Output = one.output(r.dir)
 	return err
 }
