@@ -104,8 +104,8 @@ func TestFirstDeleteAfterOpening(t *testing.T) {
 			}
 			n += b.NumRows()
 		}
-		if n > 0 {
-			t.Errorf("got %d rows, want 59 of a table that is opened again", n)
+		if n != 0 && n != 59 {
+			t.Errorf("got %d rows, want 59 or to be told that the table changed", n)
 		}
 	}
 	if n, err := rowsWithoutFindings(t.Context(), dir); err != nil || n != 59 {

@@ -207,6 +207,27 @@ func TestRowsOfPartitionOutside(t *testing.T) {
 		}
 	})
 	o.check("before", first)
+	refused, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := filepath.Join(filepath.Dir(dir), "apart")
+	was := snapshot(t, places)
+	for what, change := range map[string]func() error{
+		"append": func() error {
+			_, err := refused.Append(t.Context(), sc, once(all[0]), stoa.AppendOptions{})
+			return err
+		},
+		"compact": func() error {
+			_, err := refused.Compact(t.Context(),
+				stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true}})
+			return err
+		},
+	} {
+		if err := change(); !errors.Is(err, fault.Unsupported) || snapshot(t, places) != was {
+			t.Errorf("%s: the location is not allowed: got %v, want unsupported", what, err)
+		}
+	}
 	loaded, err := c.Append(t.Context(), sc, func(yield func(arrow.RecordBatch, error) bool) {
 		for _, b := range all {
 			if !yield(b, nil) {

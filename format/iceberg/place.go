@@ -150,7 +150,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if err != nil || file == "" {
 		return format.No, err
 	}
-	b, err := readMetadata(ctx, tg.Tree, file, format.Limits{}.WithDefaults().Metadata) // the version may be its end
+	b, err := readMetadata(ctx, tg.Tree, file, tg.Limits.WithDefaults().Metadata) // the version may be its end
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fault.Corrupt), fault.OverBudget(err):
 		return format.Certain, nil // opening it reports that
