@@ -433,7 +433,7 @@ func (c *Changer) Merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 
 func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	o MergeOptions) (out MergeResult, err error) {
-	sc, rows = settle.Rows(sc, rows, c.Alloc)
+	sc, rows = settle.Rows(sc, nil, rows, c.Alloc)
 	t, err := c.open(ctx, nil)
 	if err != nil {
 		return out, err

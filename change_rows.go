@@ -91,7 +91,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	if err := checkOptionFormats(o.Typed, c.format, c.name); err != nil {
 		return out, err
 	}
-	sc, rows = settle.Rows(sc, rows, c.Alloc)
+	sc, rows = settle.Rows(sc, nil, rows, c.Alloc)
 	sc, rows = c.inPartition(sc, rows, o.Partition)
 	lo := format.LoadOptions{Opts: format.MergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary,
 		Overwrite: o.Overwrite, Partition: o.Partition, Check: o.Before}

@@ -144,10 +144,18 @@ func (c *Change) Delete(file int, position int64) {
 
 // Write adds rows. Their columns are those of Schema, in types that can be stored as its types.
 func (c *Change) Write(ctx context.Context, b arrow.RecordBatch) error {
+	return c.adder(b).Write(ctx, b)
+}
+
+// Check returns an error if Write would refuse the rows.
+func (c *Change) Check(b arrow.RecordBatch) error { return c.adder(b).Check(b) }
+
+// adder returns the writer of new rows such as those of b.
+func (c *Change) adder(b arrow.RecordBatch) *lake.Writer {
 	if c.added == nil {
 		c.added = c.writer(b.Schema())
 	}
-	return c.added.Write(ctx, b)
+	return c.added
 }
 
 // writer returns a writer of files that are known by c.files when it is closed.

@@ -195,11 +195,19 @@ func (c *Change) Deleted() (n int64) {
 
 // Write adds rows. Their columns are those of Schema, in types that can be stored as its types.
 func (c *Change) Write(ctx context.Context, b arrow.RecordBatch) error {
+	return c.writer(b).Write(ctx, b)
+}
+
+// Check returns an error if Write would refuse the rows.
+func (c *Change) Check(b arrow.RecordBatch) error { return c.writer(b).Check(b) }
+
+// writer returns the writer of rows such as those of b.
+func (c *Change) writer(b arrow.RecordBatch) *lake.Writer {
 	if c.files == nil {
 		c.files = lake.NewWriter(c.sink, b.Schema(), c.draft.stored, lake.WriterOptions{Terms: c.draft.terms,
 			Parquet: FileOptions(nil), Dir: dataDir, Write: c.wo, Commit: c.commit})
 	}
-	return c.files.Write(ctx, b)
+	return c.files
 }
 
 // Close writes everything but the metadata, which it returns with the name of their file in the table's directory. The

@@ -51,10 +51,10 @@ func New(sc *arrow.Schema, kept func(values arrow.DataType) bool, mem memory.All
 	return d
 }
 
-// Rows returns rows of schema sc, and their schema, with dictionaries that every writer understands.
-func Rows(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], mem memory.Allocator) (*arrow.Schema,
-	iter.Seq2[arrow.RecordBatch, error]) {
-	d := New(sc, nil, mem)
+// Rows returns rows of schema sc, and their schema, with dictionaries that every writer understands; kept as for New.
+func Rows(sc *arrow.Schema, kept func(values arrow.DataType) bool, rows iter.Seq2[arrow.RecordBatch, error],
+	mem memory.Allocator) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
+	d := New(sc, kept, mem)
 	if d == nil {
 		return sc, rows
 	}

@@ -163,22 +163,41 @@ func (w *Writer) cast(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(w.stored, cols, b.NumRows()), nil
 }
 
+// Check returns an error if Write would refuse the rows: if a value cannot be stored, or not divide them.
+func (w *Writer) Check(b arrow.RecordBatch) error {
+	b, err := w.checked(b)
+	if err == nil {
+		b.Release()
+	}
+	return err
+}
+
+// checked returns the rows as they are stored. The caller releases them.
+func (w *Writer) checked(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	b, err := w.cast(b)
+	if err != nil {
+		return nil, err
+	}
+	for i := range w.o.Terms {
+		if err := w.o.Terms[i].Check(b.Column(w.o.Terms[i].Index)); err != nil {
+			b.Release()
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
 func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, err := w.cast(b)
+	b, err := w.checked(b)
 	if err != nil {
 		return err
 	}
 	defer b.Release()
 	if len(w.o.Terms) == 0 {
 		return w.add(ctx, "", nil, b)
-	}
-	for i := range w.o.Terms {
-		if err := w.o.Terms[i].Check(b.Column(w.o.Terms[i].Index)); err != nil {
-			return err
-		}
 	}
 	n := int(b.NumRows())
 	for from := 0; from < n; {

@@ -21,6 +21,7 @@ import (
 	"stoa/format/iceberg"
 	"stoa/internal/content"
 	"stoa/internal/fit"
+	"stoa/internal/settle"
 	"stoa/region"
 	"stoa/store"
 	"stoa/store/remote"
@@ -36,7 +37,7 @@ type Options struct {
 	Write    format.WriteOptions
 	Time     int64 // of the snapshot, in milliseconds since 1970; 0: now
 	NoCheck  bool
-	DryRun   bool  // only count
+	DryRun   bool  // only count, and find what Run would refuse
 	MaxBytes int64 // of memory for the hashes of the source's rows, and the positions of deleted ones
 
 	// Answered returns what a store has failed to answer. Who read may have gone on without it, so the change is
@@ -67,6 +68,7 @@ type change interface {
 	Rows(ctx context.Context, yield func(file int, position func(i int) int64, b arrow.RecordBatch) error) error
 	Delete(file int, position int64)
 	Write(ctx context.Context, b arrow.RecordBatch) error
+	Check(b arrow.RecordBatch) error
 	Close(ctx context.Context) (name string, bytes []byte, s format.Summary, err error)
 	Abort(ctx context.Context) error
 }
@@ -99,6 +101,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
+	o = o.settled()
 	done := false
 	defer func() {
 		if a := c.Abort(context.WithoutCancel(ctx)); !done {
@@ -150,6 +153,20 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		}
 	}
 	return r, err
+}
+
+// settled returns o with the rows of the source as convert gives them to the writer of the table.
+func (o Options) settled() Options {
+	kept, sc, rows := iceberg.Format.Dictionaries, o.Schema, o.Rows
+	if o.Delta {
+		kept = delta.Format.Dictionaries
+	}
+	o.Schema, _ = settle.Rows(sc, kept, nil, o.Write.Mem)
+	o.Rows = func() iter.Seq2[arrow.RecordBatch, error] {
+		_, all := settle.Rows(sc, kept, rows(), o.Write.Mem)
+		return all
+	}
+	return o
 }
 
 // pairs says which columns of the source are those of the table.
@@ -282,8 +299,8 @@ func (m *pairs) addNew(ctx context.Context, c change, counts map[uint64]int32, o
 			for to < len(hashes) && take(to) {
 				to++
 			}
-			if to > from && !o.DryRun {
-				if err := m.write(ctx, c, b, from, to, fitter); err != nil {
+			if to > from {
+				if err := m.write(ctx, c, b, from, to, fitter, o.DryRun); err != nil {
 					return n, nil, err
 				}
 			}
@@ -331,8 +348,8 @@ func (o Options) fitted() iter.Seq2[arrow.RecordBatch, error] {
 	}
 }
 
-// write adds rows of the source to the table.
-func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, to int, f *fit.Fitter) error {
+// write adds rows of the source to the table; dry: it only says whether that could be done.
+func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, to int, f *fit.Fitter, dry bool) error {
 	b = b.NewSlice(int64(from), int64(to))
 	defer b.Release()
 	b = f.Batch(b)
@@ -343,7 +360,10 @@ func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, 
 	}
 	part := array.NewRecordBatch(m.sc, cols, b.NumRows())
 	defer part.Release()
-	return c.Write(ctx, part)
+	if dry {
+		return fault.OfRows(c.Check(part))
+	}
+	return fault.OfRows(c.Write(ctx, part))
 }
 
 // check reads the table with the new metadata, before these are visible.
