@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"stoa/store/remote/remotetest"
 )
@@ -309,6 +311,114 @@ func TestLateWrites(t *testing.T) {
 				if keys := keysOf(t, root); len(keys) > 0 {
 					t.Errorf("%s: %q stay", what, keys)
 				}
+			}
+		}
+	}
+}
+
+// TestLateWritesOfTables: whichever write of an interrupted change of a table a store carries out later, the table has
+// its rows from before or after the change, or readers name the command that removes what is there, and then it has.
+func TestLateWritesOfTables(t *testing.T) {
+	seen := map[string]int{}
+	for _, c := range killCases(t) {
+		if c.name != "load" && c.name != "delete" && c.name != "compact" {
+			continue
+		}
+		for at := int64(1); ; at++ {
+			s3, root := emptyBucket(t)
+			asS3(t, s3)
+			for _, args := range c.first {
+				do(t, args...)
+			}
+			l := &late{S3: s3, at: at, do: make(chan func(), 1)}
+			asS3(t, l)
+			l.cmd = exec.Command(os.Args[0], c.then...)
+			l.cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "TMPDIR="+t.TempDir())
+			out, _ := l.cmd.CombinedOutput()
+			if len(l.do) == 0 { // there are fewer writes
+				break
+			}
+			(<-l.do)()
+			what := fmt.Sprintf("%s, write %d: %s", c.name, at, out)
+			switch got := rowsAt(t, s3, c.place); got {
+			case c.before:
+				seen["before"]++
+			case c.after:
+				seen["after"]++
+			case "unfinished":
+				seen["unfinished"]++
+			default:
+				t.Errorf("%s: %.600s\n%q", what, got, keysOf(t, root))
+			}
+			told := said("s3://bucket", "clean", "s3://bucket/d", "--older-than", "-1m")
+			got := rowsAt(t, s3, c.place)
+			if got != c.before && got != c.after {
+				t.Errorf("%s: after clean: %.600s\n%s\n%q", what, got, told, keysOf(t, root))
+			}
+			if got == c.before && c.before != c.after {
+				told := said("s3://bucket", c.then...)
+				if got := rowsAt(t, s3, c.place); got != c.after {
+					t.Errorf("%s: written again: %.600s\n%s", what, got, told)
+				}
+			}
+		}
+	}
+	t.Log(seen)
+}
+
+// refusing is a store that refuses one write of a change, and carries out those that it has received beside it later,
+// whether somebody still waits for the answers or not.
+type refusing struct {
+	*remotetest.S3
+	name    string // of the object that is refused
+	refused chan struct{}
+	once    sync.Once
+}
+
+func (s *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/1_") &&
+		!strings.Contains(r.URL.Path, "Segment_1"):
+		s.S3.ServeHTTP(w, r)
+	case strings.HasSuffix(r.URL.Path, s.name):
+		w.WriteHeader(http.StatusPreconditionFailed)
+		s.once.Do(func() { close(s.refused) })
+	default:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(err)
+		}
+		<-s.refused
+		time.Sleep(50 * time.Millisecond) // so that a client that gives up has done so
+		again := r.Clone(context.Background())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		s.S3.ServeHTTP(w, again)
+	}
+}
+
+// TestRefusedBesideOthers: if a store refuses one file of a load, those that it receives at the same time are removed,
+// although it may carry out their writes after the refusal, and the table is as before.
+func TestRefusedBesideOthers(t *testing.T) {
+	for _, c := range killCases(t) {
+		if c.name != "load" {
+			continue
+		}
+		for _, name := range []string{".carbondata", ".carbonindexmerge", ".segment"} {
+			s3, root := emptyBucket(t)
+			asS3(t, s3)
+			for _, args := range c.first {
+				do(t, args...)
+			}
+			keys := keysOf(t, root)
+			asS3(t, &refusing{S3: s3, name: name, refused: make(chan struct{})})
+			if told := said("s3://bucket", c.then...); !strings.HasSuffix(told, "status: 1") {
+				t.Errorf("%s: %s", name, told)
+			}
+			if got := rowsAt(t, s3, c.place); got != c.before {
+				t.Errorf("%s: %.600s", name, got)
+			}
+			if now := keysOf(t, root); !slices.Equal(now, keys) {
+				t.Errorf("%s: %q, before %q", name, now, keys)
 			}
 		}
 	}

@@ -291,10 +291,15 @@ func (l *load) Close(ctx context.Context) (format.LoadSummary, error) {
 	return sum, err
 }
 
-// Abort removes the entry of the load, whatever others have changed.
+// Abort removes the files of the load and then its entry, whatever others have changed: files without an entry are
+// damage. If the store may still carry out a write of the load, or does not remove a file, the entry stays, as after a
+// writer that was killed: readers pass over the load, and the format's Clean removes it.
 func (l *load) Abort(ctx context.Context) error {
-	err := l.c.shown(l.Load.Abort((&publisher{c: l.c, lenient: true}).with(ctx)))
-	return errors.Join(err, l.end(ctx))
+	l.c.mu.Lock()
+	err := l.c.removeLoose(context.WithoutCancel(ctx))
+	pub := &publisher{c: l.c, lenient: true, mute: l.c.cut || err != nil}
+	l.c.mu.Unlock()
+	return errors.Join(err, l.c.shown(l.Load.Abort(pub.with(ctx))), l.end(ctx))
 }
 
 // localRows returns rows of files in the copy, which are named as the tree names them.

@@ -43,6 +43,7 @@ type Copy struct {
 	held    int                      // users of the copy, which stays as it is meanwhile
 	locks   int                      // how many of them hold the table's lock
 	loose   []string                 // written, and not part of the table yet
+	cut     bool                     // the store may still carry out a write of such a file
 	inStore map[string]func() error  // locks in the store that are held until the change ends, by name
 	kept    time.Time                // files written later are not removed; zero: all may be
 	probed  bool
@@ -269,14 +270,23 @@ func (c *Copy) release(ctx context.Context) (err error) {
 		return nil
 	}
 	c.unlockAll()
-	if c.settled == nil {
-		ctx = context.WithoutCancel(ctx)
-		err = c.place.Each(ctx, len(c.loose), func(ctx context.Context, i int) error {
-			return c.place.Remove(ctx, c.loose[i])
-		})
-	}
-	c.loose, c.kept = nil, time.Time{}
+	err = c.removeLoose(context.WithoutCancel(ctx))
+	c.loose, c.cut, c.kept = nil, false, time.Time{}
 	return errors.Join(err, c.clear())
+}
+
+// removeLoose removes what was written and is not part of the table. The caller holds mu.
+func (c *Copy) removeLoose(ctx context.Context) error {
+	if c.settled != nil { // it may be part of the table
+		return nil
+	}
+	err := c.place.Each(ctx, len(c.loose), func(ctx context.Context, i int) error {
+		return c.place.Remove(ctx, c.loose[i])
+	})
+	if err == nil {
+		c.loose = nil
+	}
+	return err
 }
 
 // pull brings the copy up to date. Files that were changed in it and in the store are store.ErrChanged, except the
@@ -370,17 +380,17 @@ func (c *Copy) unlock(ctx context.Context) {
 }
 
 // publisher is the format.Publisher of a change. A lenient one follows the changes of others. A checked one publishes
-// nothing if a store has failed to answer since the change began.
+// nothing if a store has failed to answer since the change began. A mute one publishes nothing.
 type publisher struct {
-	c                *Copy
-	lenient, checked bool
+	c                      *Copy
+	lenient, checked, mute bool
 }
 
 // with returns the context for a change.
 func (p *publisher) with(ctx context.Context) context.Context { return format.WithPublisher(ctx, p) }
 
 func (p *publisher) Refresh(ctx context.Context, names ...string) error {
-	if !p.lenient {
+	if !p.lenient || p.mute {
 		return nil
 	}
 	err := p.c.pull(ctx, names)
@@ -391,6 +401,9 @@ func (p *publisher) Refresh(ctx context.Context, names ...string) error {
 }
 
 func (p *publisher) Publish(ctx context.Context) error {
+	if p.mute {
+		return nil
+	}
 	if p.checked {
 		if err := p.c.answered(); err != nil {
 			return err

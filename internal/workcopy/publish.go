@@ -159,16 +159,21 @@ func (p *publication) make(ctx context.Context) error {
 func (p *publication) makeLoose(ctx context.Context) error {
 	names := p.difference.loose
 	objects := make([]remote.Object, len(names))
-	theirs := make([]bool, len(names))
-	err := p.place.Each(ctx, len(names), func(ctx context.Context, i int) (err error) {
+	theirs, cut := make([]bool, len(names)), make([]bool, len(names))
+	err := p.place.Each(ctx, len(names), func(each context.Context, i int) (err error) {
+		if err := each.Err(); err != nil {
+			return err
+		}
+		// Not each: if another write fails, this one is not cut off, so that what it wrote is known, and removed.
 		objects[i], err = p.write(ctx, names[i])
 		u := (*remote.UncertainError)(nil)
-		theirs[i] = errors.Is(err, fs.ErrExist)
-		if theirs[i] && !errors.As(err, &u) {
-			return p.refused(names[i], err)
+		theirs[i], cut[i] = errors.Is(err, fs.ErrExist), errors.As(err, &u)
+		if theirs[i] && !cut[i] {
+			return p.conflict(names[i]) // at the next attempt the name would be the same
 		}
 		return err
 	})
+	p.Copy.cut = p.Copy.cut || slices.Contains(cut, true)
 	for i, rel := range names {
 		if objects[i].Key != "" {
 			p.put[rel] = objects[i]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,7 +171,8 @@ func ChangeStatus(ctx context.Context, dir string, accept func() error, change f
 	if p == nil {
 		return changeOnce(dir, accept, change)
 	}
-	for end := time.Now().Add(LockWait); ; {
+	end := time.Now().Add(LockWait)
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		err := p.Refresh(ctx, "Metadata/tablestatus", "Metadata/tablestatus.history")
 		if err == nil {
 			err = changeOnce(dir, accept, change)
@@ -181,8 +183,18 @@ func ChangeStatus(ctx context.Context, dir string, accept func() error, change f
 		if !errors.Is(err, store.ErrChanged) || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}
+		select { // writers that change the table at once must not keep in step
+		case <-time.After(rand.N(wait)):
+		case <-ctx.Done():
+		}
 	}
 }
+
+// The first and the longest time in which a change of a table in a store is tried again.
+const (
+	firstWait = 20 * time.Millisecond
+	lastWait  = time.Second
+)
 
 func changeOnce(dir string, accept func() error, change func(s *StatusFile) error) error {
 	if err := accept(); err != nil {
