@@ -7,6 +7,7 @@ type Reach struct {
 	Changed uint64 `json:"changed"`        // the last change that was read
 	Known   uint64 `json:"known"`          // up to here every change was read
 	Time    string `json:"time,omitempty"` // Known in RFC 3339
+	Rows    int64  `json:"rows,omitempty"` // physical rows, with lost and deleted ones; 0: not known
 }
 
 // Reached returns how far the parts of a table were read, by Part.Ref. Those of which it is not known are left out.

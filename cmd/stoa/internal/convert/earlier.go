@@ -58,16 +58,16 @@ func (r *allRun) putBack(d rerun.Table) error {
 // poorer says why the table that was written now, or not because of err, does not replace that of an earlier run; "" if
 // it does. Only rescue takes damage for granted: elsewhere, fewer rows without damage were deleted.
 func (c *conversion) poorer(d rerun.Table, err error) string {
-	const less = "the sources now give less, "
-	const remove = "; without it --resume writes the table anew"
+	const give = "the sources now give "
+	const remove = "; without it, or with --force, --resume writes the table anew"
 	var poor *rerun.PoorError
 	switch {
 	case errors.As(err, &poor):
 		return poor.Why
 	case err != nil && !errors.Is(err, cli.ErrDamage):
-		return less + "nothing: " + cli.InFlags(cli.Line(err)) + remove
+		return give + "less, nothing: " + cli.InFlags(cli.Line(err)) + remove
 	}
-	then, now := d.Read(), rerun.Read{Rows: c.rows, Reached: c.reached, Losses: c.Losses}
+	then, now := d.Read(), rerun.Read{Rows: c.rows, Reached: c.reached, Losses: c.Losses, Nulls: c.Nulls()}
 	if d.Told != nil {
 		now.Findings = c.noticed
 	}
@@ -75,8 +75,8 @@ func (c *conversion) poorer(d rerun.Table, err error) string {
 		return "that run did not record how far it had read the sources, which have changed, so that nobody knows " +
 			"which is newer; --force, or another directory, writes what they have now"
 	}
-	if why := now.Poorer(then, c.salvage || err != nil); why != "" {
-		return less + why + remove
+	if why := now.Poorer(then, c.salvage || err != nil); why != "" && !c.force {
+		return give + why + remove
 	}
 	return ""
 }

@@ -398,7 +398,8 @@ func (r *allRun) hasRows(ctx context.Context, t oneTable, d *rerun.Table, back *
 func (r *allRun) tellNow(ctx context.Context, src *stoa.Table, one *conversion, rows int64, back *outcome) {
 	reached, err := rerun.Reached(ctx, src)
 	if back.unread = cmp.Or(back.unread, err); err == nil {
-		back.now = &rerun.Read{Rows: rows, Reached: reached, Findings: src.Findings(), Losses: one.Losses}
+		back.now = &rerun.Read{Rows: rows, Reached: reached, Findings: src.Findings(), Losses: one.Losses,
+			Nulls: one.Nulls()}
 	}
 }
 
@@ -565,8 +566,10 @@ func (r *allRun) replaces(t oneTable, next, done *rerun.Table) bool {
 		return true
 	}
 	_, aside := r.asideOf(*done)
+	now := next.Read()
+	now.Nulls = r.c.Nulls()
 	if _, err := os.Lstat(aside); err == nil && (t.stamped(next.Stamp) ||
-		next.Read().Poorer(done.Read(), r.c.salvage) != "") {
+		now.Poorer(done.Read(), r.c.salvage) != "") {
 		return false
 	}
 	return os.RemoveAll(aside) == nil

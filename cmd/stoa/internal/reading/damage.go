@@ -48,6 +48,9 @@ func (f *DamageFlags) Apply(s *stoa.ScanSpec) error {
 	return nil
 }
 
+// Nulls reports whether rows stay of which cells cannot be read.
+func (f *DamageFlags) Nulls() bool { return f.Damaged == "null-cells" }
+
 // Check returns an error if there is no such policy.
 func (f *DamageFlags) Check() error {
 	if !slices.Contains(policies, f.Damaged) {

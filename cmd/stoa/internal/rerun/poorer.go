@@ -33,31 +33,38 @@ type Read struct {
 	Reached  map[string]format.Reach // how far, by part
 	Findings []region.Finding
 	Losses   []region.Loss
+	Nulls    bool // rows of which only cells are lost are there
 }
 
 // Unknown reports whether nothing says how far the table was read then, by a run of an earlier release, though that is
 // known now: then nobody knows which of the two is newer.
 func (now *Read) Unknown(then *Read) bool { return then.Reached == nil && now.Reached != nil }
 
-// Poorer says in what the table is poorer now than it was then; "" if it is not. It is if a part of it is not read up
-// to the last change that was read then, or has lost rows now and had not, whatever the number of rows. Fewer rows are
-// less only if fewer says so, and no part was read further than then: rows that were deleted are not lost.
+// Poorer says what the sources give now, if the table is poorer than it was then; "" if it is not. It is if a part of
+// it is not read up to the last change that was read then, or is hurt, whatever the number of rows. Fewer rows are less
+// only if fewer says so, and no part was read further than then, or one that was not has fewer: rows that were deleted
+// are not lost.
 func (now *Read) Poorer(then *Read, fewer bool) string {
-	if why := now.Older(then); why != "" {
-		return why
-	}
 	rows := display.Count(now.Rows, "row")
-	if part := now.Hurt(then); part != "" {
-		return fmt.Sprintf("%s, with damage that was not there (%s)", rows, part)
+	if now.Rows < then.Rows {
+		rows = "less, " + rows
 	}
-	was, _ := region.LostRows(then.Losses)
-	lost, _ := region.LostRows(now.Losses)
+	if why := now.Older(then); why != "" {
+		return "less, " + why
+	}
+	if part := now.Hurt(then); part != "" {
+		return fmt.Sprintf("%s, and have damage that was not there (%s)", rows, part)
+	}
 	switch {
 	case !fewer:
-	case lost > was:
-		return fmt.Sprintf("%s, and %s lost", rows, display.Count(lost, "row"))
 	case now.Rows < then.Rows && !now.Newer(then):
 		return rows
+	case now.Rows < then.Rows:
+		for _, part := range slices.Sorted(maps.Keys(then.Reached)) {
+			if now.Reached[part].Changed <= then.Reached[part].Changed && now.has(part) < then.has(part) {
+				return fmt.Sprintf("%s, without any that were in %s, which is no newer", rows, part)
+			}
+		}
 	}
 	return ""
 }
@@ -75,15 +82,31 @@ func (now *Read) Newer(then *Read) bool {
 	return later
 }
 
-// Hurt returns a part in which rows are lost now, or may be, and were not then; "" if there is none.
+// Hurt returns a part of which something is lost now, or may be, that was not then; "" if there is none. A part of
+// which more, or something else, is lost than then is hurt, too; so is one with damage that has fewer rows.
 func (now *Read) Hurt(then *Read) string {
-	hurt := then.damaged()
-	for _, part := range slices.Sorted(maps.Keys(now.damaged())) {
-		if !hurt[part] {
-			return cmp.Or(part, "all of it")
+	was, is := then.harms(), now.harms()
+	for _, part := range slices.Sorted(maps.Keys(is)) {
+		complete := false
+		for _, h := range is[part] {
+			all := now.complete(&h)
+			if complete = complete || all; len(was[part]) == 0 || !all && !now.told(&h, was[part]) {
+				return cmp.Or(part, "all of it")
+			}
+		}
+		if !complete && now.has(part) < then.has(part) {
+			return part
 		}
 	}
 	return ""
+}
+
+// has returns how many rows of a part are there, with deleted ones; 0 if that is not known.
+func (r *Read) has(part string) int64 {
+	lost, _ := region.LostRows(slices.DeleteFunc(slices.Clone(r.Losses), func(l region.Loss) bool {
+		return l.Part != part || r.Nulls && l.Column != ""
+	}))
+	return max(0, r.Reached[part].Rows-lost)
 }
 
 // Older says which part of a table is read now as it was before the last change that was read then; "" if none is.
@@ -99,20 +122,6 @@ func (now *Read) Older(then *Read) string {
 		}
 	}
 	return ""
-}
-
-// damaged returns the parts in which rows were lost, or may be.
-func (r *Read) damaged() map[string]bool {
-	out := map[string]bool{}
-	for _, f := range r.Findings {
-		if f.Severity >= region.Error && f.Lost != 0 {
-			out[f.Part] = true
-		}
-	}
-	for _, l := range r.Losses {
-		out[l.Part] = true
-	}
-	return out
 }
 
 // NoLog reports whether a finding says that a tablet has no log: what was not flushed may be lost, whether one log is

@@ -123,6 +123,12 @@ func (t *Table) Reached(ctx context.Context) (map[string]format.Reach, error) {
 			x.Changed, x.Known = flushed, flushed
 		}
 		x.Changed, x.Known = min(x.Changed, t.Opts.At), min(x.Known, t.Opts.At)
+		for _, s := range tb.Sets {
+			x.Rows += max(0, s.Rows)
+		}
+		if tb.logged != nil {
+			x.Rows += int64(len(tb.logged.keys))
+		}
 		if x.Known > 0 {
 			x.Time = Calendar(x.Known).Format(time.RFC3339Nano)
 		}
