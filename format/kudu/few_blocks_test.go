@@ -1,6 +1,7 @@
 package kudu_test
 
 import (
+	"encoding/binary"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -92,4 +93,90 @@ func TestCorpusFewBlocksGoneOfReplicas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCorpusLogOfAnotherReplica: of two servers that have a tablet, one has its blocks, of which some are damaged, or
+// an older log; the other one has none, and the complete log. The rows are those of that log, and nothing says that
+// the tablet is behind. If neither has the complete log, the blocks are read, and the tablet is.
+func TestCorpusLogOfAnotherReplica(t *testing.T) {
+	dir := corpus(t)
+	whole, f, tablets := archive(t, "fs_file")
+	both := otherServer(t, whole, f, "twin")
+	for _, table := range []string{"d_alter", "d_wal", "d_rowset"} {
+		id := tablets[table].ID
+		log := "/wal/wals/" + id + "/wal-000000001"
+		files := maps.Clone(both)
+		maps.DeleteFunc(files, func(name string, _ []byte) bool {
+			return strings.HasSuffix(name, "/consensus-meta/"+id)
+		})
+		want := expected(t, dir, table, "final")
+		var blocks []string
+		f, all := layout(t, store.NewMemory(whole))
+		for _, places := range blocksOf(t, f, all, table) {
+			for _, at := range places {
+				blocks = append(blocks, strings.TrimPrefix(at.Object, "tserver/"))
+			}
+		}
+		slices.Sort(blocks)
+		blocks = slices.Compact(blocks)
+		for _, name := range blocks {
+			delete(files, "twin/"+name)
+		}
+		if files["twin"+log] == nil || files["tserver"+log] == nil {
+			t.Fatal("no logs of " + table)
+		}
+		damaged := 0
+		for n, name := range blocks {
+			left := maps.Clone(files)
+			b := slices.Clone(left["tserver/"+name])
+			b[len(b)/2] ^= 0x55
+			left["tserver/"+name] = b
+			if n%3 == 1 { // only one of the two servers has the log
+				delete(left, "tserver"+log)
+			}
+			damaged++
+			if got := savedOf(t, left, table); !slices.Equal(got, want) {
+				t.Errorf("%s, %s is damaged: %d rows, want %d", table, name, len(got), len(want))
+			}
+		}
+		for _, size := range []int{0, len(files["tserver"+log]) / 2} {
+			left := maps.Clone(files)
+			if left["tserver"+log] = left["tserver"+log][:size]; size == 0 {
+				delete(left, "tserver"+log)
+			}
+			got := savedOf(t, left, table)
+			behind := func(files map[string][]byte) bool {
+				tb, err := stoa.Open(t.Context(), "#"+table,
+					stoa.OpenOptions{Tree: store.NewMemory(files), Recover: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tb.Close()
+				return reported(tb.Findings(), "kudu.replica.behind", "")
+			}
+			if !slices.Equal(got, want) || behind(left) {
+				t.Errorf("%s, a log of %d bytes: %d rows, want %d; behind: %t", table, size, len(got), len(want),
+					behind(left))
+			}
+			at := batchesOf(left["twin"+log])
+			left["twin"+log] = slices.Concat(left["twin"+log][:at[0]], left["twin"+log][at[2]:])
+			if table == "d_wal" && !behind(left) {
+				t.Errorf("%s, a log of %d bytes and one without its beginning: nothing says that it is behind", table,
+					size)
+			}
+		}
+		if damaged < 10 {
+			t.Error(table, damaged)
+		}
+	}
+}
+
+// batchesOf returns where the batches of a segment of a log begin.
+func batchesOf(b []byte) (at []int) {
+	next := 12 + int(binary.LittleEndian.Uint32(b[8:]))
+	for next+16 <= len(b) && binary.LittleEndian.Uint32(b[next:]) > 0 {
+		at = append(at, next)
+		next += 16 + int(binary.LittleEndian.Uint32(b[next:]))
+	}
+	return at
 }

@@ -161,31 +161,89 @@ func (s *Servers) before(sc *meta.Schema, ids []string) bool {
 	return len(like) > 0 && len(ids) > 0 && !slices.Contains(ids, like[0])
 }
 
-// withoutBlocks replaces tablets of which blocks are gone, that no replica makes up for, by what their logs make, if
-// these begin with the first operation and reach as far as the blocks that are left: the rest of a log alone would take
-// changes of rows that are lost for rows.
+// withoutBlocks replaces tablets of which blocks are gone or damaged, that no replica makes up for, or which a log
+// alone brings further, by what their logs make, if these begin with the first operation and reach as far as the blocks
+// that are left: the rest of a log alone would take changes of rows that are lost for rows.
 func (s *Servers) withoutBlocks(ctx context.Context, tree store.Tree, ts []*table.Tablet, ro table.Options) (
 	out []*table.Tablet, found []region.Finding, err error) {
 	for _, tb := range ts {
-		why, flushed := "", uint64(0)
 		if ro.Rebuild && !ro.NoWAL && !tb.Rebuilt {
-			if why, flushed, err = goneBlocks(ctx, tb); err != nil {
-				return nil, nil, err
-			}
-		}
-		if why != "" {
-			x, notes, err := s.fromLog(ctx, tb.ID, tb.Table, why)
+			x, notes, err := s.byLog(ctx, tree, tb)
 			if err != nil {
 				return nil, nil, err
 			}
-			if x != nil && x.LogTo >= flushed {
-				x.TableID, x.Partitioning, x.Partition = tb.TableID, tb.Partitioning, tb.Partition
-				tb, found = bound(tree, []*table.Tablet{x})[0], slices.Concat(found, tb.Findings, notes)
+			if x != nil {
+				tb, found = x, slices.Concat(found, notes)
 			}
 		}
 		out = append(out, tb)
 	}
 	return out, found, nil
+}
+
+// byLog returns a tablet as its log makes it, if that is more than what is read of its blocks; nil if it is not.
+func (s *Servers) byLog(ctx context.Context, tree store.Tree, tb *table.Tablet) (*table.Tablet, []region.Finding,
+	error) {
+	why, reach, err := goneBlocks(ctx, tb)
+	if err != nil {
+		return nil, nil, err
+	}
+	newest, behind := uint64(0), slices.ContainsFunc(tb.Findings, isBehind)
+	for _, r := range tb.Replicas() {
+		if behind {
+			last, err := r.LastChange(ctx, true)
+			if err != nil && !table.Damaged(err) {
+				return nil, nil, err
+			}
+			newest = max(newest, last.Time)
+		}
+	}
+	if why == "" && behind {
+		why, reach = "another replica has later operations, in its log alone", newest
+	} else if why == "" {
+		why, reach, err = hurtBlocks(ctx, tb)
+	}
+	if why == "" || err != nil {
+		return nil, nil, err
+	}
+	x, notes, err := s.fromLog(ctx, tb.ID, tb.Table, why)
+	if x == nil || err != nil || x.LogTo < reach {
+		return nil, nil, err
+	}
+	x.TableID, x.Partitioning, x.Partition = tb.TableID, tb.Partitioning, tb.Partition
+	known := slices.DeleteFunc(slices.Clone(tb.Findings), func(f region.Finding) bool {
+		return isBehind(f) && x.LogTo >= newest
+	})
+	return bound(tree, []*table.Tablet{x})[0], slices.Concat(known, notes), nil
+}
+
+func isBehind(f region.Finding) bool { return f.Code == "kudu.replica.behind" }
+
+// hurtBlocks says that blocks of a tablet are damaged, if it has other replicas and none of them has its blocks, and up
+// to which hybrid time the blocks reach; "" otherwise. Recovery loses only what is in the damaged pages of a tablet
+// that has no other replica.
+func hurtBlocks(ctx context.Context, tb *table.Tablet) (why string, flushed uint64, err error) {
+	others := 0
+	for _, r := range tb.Others {
+		if whole, err := hasBlocks(ctx, r); whole || err != nil {
+			return "", 0, err
+		}
+		if r.HasData() {
+			others++
+		}
+	}
+	if others == 0 {
+		return "", 0, nil
+	}
+	n, err := tb.Unsound(ctx)
+	if n == 0 || err != nil {
+		return "", 0, err
+	}
+	last, err := tb.LastChange(ctx, false)
+	if err != nil && !table.Damaged(err) {
+		return "", 0, err
+	}
+	return "damage in " + fault.Count(int64(n), "block") + " of the tablet, which no other replica has", last.Time, nil
 }
 
 // goneBlocks says that blocks of a tablet are gone, as far as no replica makes up for them, and up to which hybrid time

@@ -170,6 +170,28 @@ func (r Replica) missing(ctx context.Context, deep bool) (n losses, err error) {
 	return n, nil
 }
 
+// Unsound returns in how many blocks of a replica, and of its copies, pages are damaged that its latest rows need.
+func (r Replica) Unsound(ctx context.Context) (n int, err error) {
+	for i := range r.RowSets {
+		for _, b := range r.RowSets[i].Blocks() {
+			if b.Kind != "column" && b.Kind != "redo" {
+				continue
+			}
+			sound, err := r.sound(ctx, b, true)
+			for i := 0; i < len(r.FS.Copies) && !sound && err == nil; i++ {
+				sound, err = Replica{r.FS.Copies[i], r.Tablet}.sound(ctx, b, true)
+			}
+			if err != nil {
+				return n, err
+			}
+			if !sound {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
 // final reports whether what a block loses is not found in other replicas: deltas, keys and arrays.
 func (r Replica) final(b meta.KindedBlock) bool {
 	if b.Kind != "column" {
