@@ -65,8 +65,14 @@ func alterations(sc *arrow.Schema, opts map[string]string, unit func(arrow.Field
 	return out
 }
 
-// unnamed reports whether a string cannot name a partition directory because it would be read as null.
+// unnamed reports whether a string or number cannot name a partition directory because it would be read as null.
 func unnamed(a arrow.Array, i int) bool {
+	if f, ok := a.(interface{ Value(int) float64 }); ok {
+		return a.IsValid(i) && f.Value(i)-f.Value(i) != 0 // not finite
+	}
+	if f, ok := a.(interface{ Value(int) float32 }); ok {
+		return a.IsValid(i) && f.Value(i)-f.Value(i) != 0
+	}
 	s, ok := a.(interface{ Value(int) string })
 	return ok && a.IsValid(i) && (s.Value(i) == "" || s.Value(i) == schema.HiveNull)
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -63,7 +62,7 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 		l.place, err = matchPartition(l.schema, o.Partition)
 	}
 	if err == nil && l.schema.Partition != nil {
-		l.outside, err = placesOutside(ctx, dir)
+		l.known, err = knownPlaces(ctx, dir, l.schema.Partition.Columns)
 	}
 	if strings.EqualFold(l.schema.Properties["sort_scope"], globalSort) {
 		l.o.Tasks = 1 // each task sorts its own rows
@@ -277,7 +276,7 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 			if err != nil {
 				return nil, err
 			}
-			values = append(values, escapeName(p.Columns[k].Name)+"="+v)
+			values = append(values, schema.Escape(p.Columns[k].Name)+"="+v)
 		}
 	}
 	if l.place != nil && !l.place.has(values) {
@@ -299,33 +298,28 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 	if err := x.Add(col, a, i, i+1, &l.wo); err != nil {
 		return "", datafile.InColumn(err, col)
 	}
-	var s string
-	switch c.Type {
-	case layout.TypeString, layout.TypeVarchar:
-		s = string(x.Text(0))
-	case layout.TypeBoolean:
-		s = fmt.Sprint(x.Ints[0] != 0)
-	case layout.TypeDate:
-		s = time.Unix(x.Ints[0]*86400, 0).UTC().Format(time.DateOnly)
-	case layout.TypeTimestamp:
-		s = time.UnixMilli(x.Ints[0]).UTC().Format("2006-01-02 15:04:05.999")
-	case layout.TypeFloat:
-		s = fmt.Sprint(float32(x.Nums[0]))
-	case layout.TypeDouble:
-		s = fmt.Sprint(x.Nums[0])
-	case layout.TypeDecimal:
-		s = x.Decs[0].ToString(c.Scale)
+	v := constantOf(x)
+	s := schema.PartitionText(c, v)
+	if s == schema.HiveNull && !l.wo.Merge {
+		return "", datafile.InColumn(page.ValueErrorf(i, "%q in a partition column would be read as null (option "+
+			"nulls=merge writes it nevertheless)", a.ValueStr(i)), col)
+	}
+	return schema.Escape(s), nil
+}
+
+// constantOf returns the only entry of cells, which is not null.
+func constantOf(x *page.Cells) (v schema.Constant) {
+	switch {
+	case len(x.Ints) > 0:
+		v.I = x.Ints[0]
+	case len(x.Nums) > 0:
+		v.F = x.Nums[0]
+	case len(x.Decs) > 0:
+		v.D = x.Decs[0]
 	default:
-		s = fmt.Sprint(x.Ints[0])
+		v.S = string(x.Text(0))
 	}
-	if s == "" || s == schema.HiveNull { // Hive writes an empty value as null
-		if !l.wo.Merge {
-			return "", datafile.InColumn(page.ValueErrorf(i,
-				"%q in a partition column would be read as null (option nulls=merge writes it nevertheless)", s), col)
-		}
-		return schema.HiveNull, nil
-	}
-	return escapeName(s), nil
+	return v
 }
 
 // task returns the task with the given name, bucket and partition, and starts it if it is new.

@@ -19,15 +19,21 @@ import (
 	"stoa/store"
 )
 
-// placesOutside returns the locations outside of the table in dir that partitions have, given as NAME=VALUE/…, in the
-// newest segment that has them. CarbonData reads a partition only where Hive's metastore has it, and loads into it
-// there. Rows that were written to the table's directory instead would be missing under Spark.
-func placesOutside(ctx context.Context, dir string) (map[string]string, error) {
+// knownPlace is where a partition is.
+type knownPlace struct {
+	values  []string // NAME=VALUE of each column, as segment files and the names of directories have them
+	outside string   // its location as the segment files have it; "": in the table
+}
+
+// knownPlaces returns where the partitions of the table in dir are, in the newest segments that have them, by the text
+// of partitionKey. CarbonData reads a partition only where Hive's metastore has it, and loads into it there: rows in
+// another directory would be missing under Spark, also if its name has the same value in another spelling.
+func knownPlaces(ctx context.Context, dir string, columns []layout.ColumnSchema) (map[string]knownPlace, error) {
 	list, err := status.ReadEntries(status.StatusPath(dir))
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]string{}
+	out := map[string]knownPlace{}
 	for _, x := range list {
 		e := status.StatusEntry(x)
 		if !e.Counts() || e.Text("segmentFile") == "" {
@@ -40,16 +46,49 @@ func placesOutside(ctx context.Context, dir string) (map[string]string, error) {
 			return nil, err
 		}
 		for _, k := range layout.SortedKeys(seg.Locations) {
-			switch f := seg.Locations[k]; {
-			case f.Status != status.StatusSuccess:
-			case f.Relative:
-				delete(out, strings.Join(f.Partitions, "/"))
-			default:
-				out[strings.Join(f.Partitions, "/")] = k
+			f := seg.Locations[k]
+			key, ok := partitionKey(columns, f.Partitions)
+			if f.Status != status.StatusSuccess || !ok {
+				continue
 			}
+			place := knownPlace{values: f.Partitions}
+			if !f.Relative {
+				place.outside = k
+			}
+			// Of two spellings in the table, Spark knows its own.
+			was, is := out[key]
+			if is && place.outside == "" && was.outside == "" && strings.Join(was.values, "/") == key {
+				continue
+			}
+			out[key] = place
 		}
 	}
 	return out, nil
+}
+
+// partitionKey returns NAME=VALUE/… of a partition as Spark would name it, whatever the spelling in partition is. ok
+// is false if a value is missing or is none of its column's type.
+func partitionKey(columns []layout.ColumnSchema, partition []string) (key string, ok bool) {
+	var out []string
+	for i := range columns {
+		c := &schema.Column{ColumnSchema: &columns[i]}
+		for _, p := range partition {
+			name, value, _ := strings.Cut(p, "=")
+			if !strings.EqualFold(schema.Unescape(name), c.Name) {
+				continue
+			}
+			v := schema.Constant{Null: value == schema.HiveNull}
+			if !v.Null {
+				var err error
+				if v, err = page.ParseConstant(c, schema.Unescape(value)); err != nil {
+					return "", false
+				}
+			}
+			out = append(out, schema.Escape(c.Name)+"="+schema.Escape(schema.PartitionText(c.ColumnSchema, v)))
+			break
+		}
+	}
+	return strings.Join(out, "/"), len(out) == len(columns)
 }
 
 // filePlace is a datafile.OutPlace that creates files in a directory, and syncs them when they are closed.

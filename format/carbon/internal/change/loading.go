@@ -65,8 +65,8 @@ type Load struct {
 	stream streamTask // of a load of rows
 	ranges rowRanges  // of a load into a table with a range column
 
-	place   *partitionMatch   // of o.Partition; nil: any
-	outside map[string]string // see placesOutside
+	place *partitionMatch       // of o.Partition; nil: any
+	known map[string]knownPlace // see knownPlaces
 
 	spatial *layout.Spatial // the geohash index that the load computes or checks; nil: none
 
@@ -90,11 +90,14 @@ type loadTask struct {
 	files   *filePlace
 }
 
-// setPlace sets the directory of a task with a partition.
+// setPlace sets the directory of a task with a partition, the one that the partition has if there is one.
 func (l *Load) setPlace(t *loadTask) error {
 	of := strings.Join(t.values, "/")
-	if t.dir, t.outside = l.outside[of]; !t.outside {
-		t.dir = "/" + of
+	if known, ok := l.known[of]; ok {
+		t.values, t.dir, t.outside = known.values, known.outside, known.outside != ""
+	}
+	if !t.outside {
+		t.dir = "/" + strings.Join(t.values, "/")
 		return nil
 	}
 	if l.o.tree != nil || !filepath.IsAbs(localName(t.dir)) {

@@ -6,9 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"stoa/fault"
@@ -46,12 +44,13 @@ func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*part
 			known++
 			v, s := schema.Constant{Null: true}, schema.HiveNull
 			if text != nil {
-				var err error
+				var err error // 01 is the partition 1
 				if v, err = page.ParseConstant(c, *text); err != nil {
 					return nil, fault.Invalidf("partition column %s: %v", c.Name, err)
 				}
-				if s = *text; isWhole(c.Type) { // 01 is the partition 1
-					s = strconv.FormatInt(v.I, 10)
+				if s = schema.PartitionText(c.ColumnSchema, v); s == schema.HiveNull {
+					return nil, fault.Invalidf("partition column %s: %q would be read as null, whose partition is %s "+
+						"without a value", c.Name, *text, c.Name)
 				}
 			}
 			m.columns, m.values, m.texts = append(m.columns, c), append(m.values, v), append(m.texts, s)
@@ -68,10 +67,6 @@ func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*part
 	return m, nil
 }
 
-func isWhole(t layout.DataType) bool {
-	return t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong
-}
-
 func (m *partitionMatch) String() string {
 	var s []string
 	for i, c := range m.columns {
@@ -80,14 +75,10 @@ func (m *partitionMatch) String() string {
 	return strings.Join(s, "/")
 }
 
-// dirs returns the directory names of the single partition that m selects, see escapeName.
+// dirs returns the directory names of the single partition that m selects, see schema.Escape.
 func (m *partitionMatch) dirs() (out []string) {
 	for i, c := range m.columns {
-		s := m.texts[i]
-		if s != schema.HiveNull {
-			s = escapeName(s)
-		}
-		out = append(out, escapeName(c.Name)+"="+s)
+		out = append(out, schema.Escape(c.Name)+"="+schema.Escape(m.texts[i]))
 	}
 	return out
 }
@@ -120,7 +111,7 @@ func (m *partitionMatch) same(i int, value string) bool {
 		return !m.values[i].Null
 	}
 	v, err := page.ParseConstant(m.columns[i], value)
-	return err == nil && reflect.DeepEqual(v, m.values[i])
+	return err == nil && schema.PartitionText(m.columns[i].ColumnSchema, v) == m.texts[i]
 }
 
 // dropPlaces drops the partitions for which drop returns true from all valid segments except one. Like CarbonData, it
@@ -200,20 +191,4 @@ func textsOf(v any) (out []string) {
 		out = append(out, s)
 	}
 	return out
-}
-
-// hiveSpecial are the characters that are escaped as %XX in the names of partition directories.
-const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
-
-// escapeName escapes a string for the name of a directory as Hive does.
-func escapeName(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || strings.IndexByte(hiveSpecial, c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }
