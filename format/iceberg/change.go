@@ -27,14 +27,18 @@ type Change struct {
 	draft   *draft
 	wo      format.WriteOptions
 
+	promoted *meta.Schema // the new schema; nil: it stays
+	widened  []string
+
 	name string // of the new metadata
 	json []byte // the new metadata
 }
 
 // OpenChange begins a change of the table in a directory. What it writes goes to sink, whose objects must not be
-// visible to readers as a table; time is that of the snapshot in milliseconds since 1970, and 0 means now.
+// visible to readers as a table; time is that of the snapshot in milliseconds since 1970, and 0 means now. If promote
+// is not nil, columns get wider types where rows of this schema need them, and Iceberg promotes their types to these.
 func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sink, wo format.WriteOptions,
-	time int64) (*Change, error) {
+	time int64, promote *arrow.Schema) (*Change, error) {
 	op, err := openSnapshot(ctx, format.Target{Tree: tree, Name: dir}, format.OpenOptions{})
 	if err != nil {
 		return nil, err
@@ -57,11 +61,15 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 				d.Content)
 		}
 	}
+	c := &Change{op: op}
+	if promote != nil {
+		c.promoted, c.widened = op.promote(promote)
+	}
 	r, err := op.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{op: op, table: r.(*lake.Table), sink: sink, deleted: map[int][]int64{}, wo: wo}
+	c.table, c.sink, c.deleted, c.wo = r.(*lake.Table), sink, map[int][]int64{}, wo
 	terms, err := op.terms(op.table.Spec(op.table.DefaultSpec))
 	if err != nil {
 		return nil, err

@@ -151,6 +151,9 @@ func (w *changeWriter) manifest(content, spec int, terms []lake.Term, leaves []l
 	for _, l := range leaves {
 		h.Order = append(h.Order, l.id)
 	}
+	for i := range entries {
+		entries[i].File.Partition = asWide(entries[i].File.Partition, terms)
+	}
 	b, err := meta.WriteManifest(h, w.sync(), entries)
 	if err != nil {
 		return m, err
@@ -288,22 +291,18 @@ func (c *Change) metadata(ctx context.Context, snap *meta.Snapshot) error {
 		return fault.Corruptf(fault.Span{Object: c.op.file}, "", "expected the JSON of a table: %v", err)
 	}
 	t := c.op.table
-	refs := map[string]json.RawMessage{}
-	if r := doc["refs"]; r != nil {
-		if err := json.Unmarshal(r, &refs); err != nil {
-			return fault.Corruptf(fault.Span{Object: c.op.file}, "refs", "%v", err)
-		}
+	refs, err := membersOf(doc["refs"])
+	if err != nil {
+		return fault.Corruptf(fault.Span{Object: c.op.file}, "refs", "%v", err)
 	}
 	var failed error
 	set := func(m map[string]json.RawMessage, key string, v any) {
 		b, err := json.Marshal(v)
 		failed, m[key] = cmp.Or(failed, err), b
 	}
-	main := map[string]json.RawMessage{} // with what others have set, such as how long its snapshots are kept
-	if r := refs["main"]; r != nil {
-		if err := json.Unmarshal(r, &main); err != nil {
-			return fault.Corruptf(fault.Span{Object: c.op.file}, "refs.main", "%v", err)
-		}
+	main, err := membersOf(refs["main"]) // with what others have set, such as how long its snapshots are kept
+	if err != nil {
+		return fault.Corruptf(fault.Span{Object: c.op.file}, "refs.main", "%v", err)
 	}
 	set(main, "snapshot-id", snap.ID)
 	set(main, "type", "branch")
@@ -324,16 +323,29 @@ func (c *Change) metadata(ctx context.Context, snap *meta.Snapshot) error {
 		failed = cmp.Or(failed, err)
 		set(doc, key, append(list, b))
 	}
+	if c.promoted != nil {
+		add("schemas", *c.promoted)
+		set(doc, "current-schema-id", c.promoted.ID)
+	}
 	add("snapshots", *snap)
 	add("snapshot-log", meta.SnapshotEntry{Time: snap.Time, ID: snap.ID})
-	add("metadata-log", meta.MetadataEntry{Time: t.LastUpdated,
-		File: c.draft.location + "/" + path.Join(metadataDir, path.Base(c.op.file))})
+	was := c.draft.location + "/" + path.Join(metadataDir, path.Base(c.op.file))
+	add("metadata-log", meta.MetadataEntry{Time: t.LastUpdated, File: was})
 	if failed != nil {
 		return failed
 	}
 	c.name = path.Join(metadataDir, fmt.Sprintf("v%d%s", versionOf(c.op.file)+1, metadataSuffix))
 	c.json, err = json.MarshalIndent(doc, "", "  ")
 	return err
+}
+
+// membersOf returns the members of an object of JSON, none if there is no object.
+func membersOf(object json.RawMessage) (out map[string]json.RawMessage, err error) {
+	out = map[string]json.RawMessage{}
+	if object != nil {
+		err = json.Unmarshal(object, &out)
+	}
+	return out, err
 }
 
 // Hint returns the name of the file that says which metadata are the newest, and its content after the change.

@@ -160,12 +160,13 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 
 // deletesOf reports whether deleted positions of a data file that are in d apply to it: those about one data file do,
 // others in the partition of the file of deletes.
-func deletesOf(d, f *live) bool {
+func (op *snapshotReader) deletesOf(d, f *live) bool {
 	if d.ReferencedFile != "" {
 		return d.ReferencedFile == f.Path
 	}
 	low, ok := d.Lower[pathID]
-	return ok && bytes.Equal(low, d.Upper[pathID]) || d.spec == f.spec && samePartition(f.Partition, d.Partition)
+	return ok && bytes.Equal(low, d.Upper[pathID]) || d.spec == f.spec &&
+		op.samePartition(f.spec, f.Partition, d.Partition)
 }
 
 // assign sets the deleted rows of a data file. A file of deletes applies to data files of its partition, and if it is
@@ -177,7 +178,7 @@ func (p *positions) assign(f *live, in *lake.Input) {
 		applies := false
 		for _, l := range p.bySeq[f.name] {
 			if l.by != last {
-				last, applies = l.by, deletesOf(l.by, f)
+				last, applies = l.by, p.op.deletesOf(l.by, f)
 			}
 			if l.by.seq >= f.seq && applies {
 				rows = append(rows, l.pos)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -78,10 +80,45 @@ func (op *snapshotReader) everyField(id int) (*arrow.Field, error) {
 
 // applies reports whether the deletes are about a data file.
 func (e *equality) applies(f *live) bool {
-	return f.seq < e.d.seq && (e.every || f.spec == e.d.spec && samePartition(f.Partition, e.d.Partition))
+	return f.seq < e.d.seq && (e.every ||
+		f.spec == e.d.spec && e.op.samePartition(f.spec, f.Partition, e.d.Partition))
 }
 
-func samePartition(a, b map[string]any) bool { return fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b) }
+// samePartition compares partitions of a spec. Decimals are as wide in each manifest as its writer's digits need: the
+// column may have got more since.
+func (op *snapshotReader) samePartition(spec int, a, b map[string]any) bool {
+	text := func(m map[string]any) string { return fmt.Sprintf("%#v", m) }
+	if text(a) == text(b) {
+		return true
+	}
+	a, b = maps.Clone(a), maps.Clone(b)
+	decimals := false
+	for _, f := range op.table.Spec(spec).Fields {
+		if strings.HasPrefix(f.Transform, "bucket") || !op.isDecimal(f.Source) {
+			continue
+		}
+		for _, name := range []string{f.Name, avroName(f.Name)} {
+			x, ok1 := a[name].([]byte)
+			y, ok2 := b[name].([]byte)
+			if ok1 && ok2 {
+				decimals = true
+				a[name], b[name] = icebergBound(aDecimal, x), icebergBound(aDecimal, y)
+			}
+		}
+	}
+	return decimals && text(a) == text(b)
+}
+
+var aDecimal = &arrow.Decimal128Type{Precision: 38}
+
+// isDecimal reports whether a field is a decimal, in any schema.
+func (op *snapshotReader) isDecimal(id int) bool {
+	return slices.ContainsFunc(op.table.Schemas, func(s meta.Schema) bool {
+		return slices.ContainsFunc(s.Fields, func(f meta.Field) bool {
+			return f.ID == id && strings.HasPrefix(f.Type.Name, "decimal")
+		})
+	})
+}
 
 // perKey estimates the memory of a key besides its bytes.
 const perKey = 64

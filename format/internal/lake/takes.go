@@ -1,6 +1,10 @@
 package lake
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
 
 // Takes reports whether a column of the stored type to takes values of type from: they are stored as this type, or as
 // one that catalogues promote to it. What such a type cannot represent exactly, as a timestamp in nanoseconds, is
@@ -42,6 +46,45 @@ func (r Rules) takesEach(to arrow.DataType, from *arrow.StructType) bool {
 		}
 	}
 	return true
+}
+
+// Widened returns the type that a column of the stored type to needs for values of type from: a wider one, where the
+// catalogue promotes its type to that, at any depth but not in keys of maps, and else to.
+func (r Rules) Widened(to, from arrow.DataType) arrow.DataType {
+	if d, ok := from.(*arrow.DictionaryType); ok {
+		return r.Widened(to, d.ValueType)
+	}
+	one := func(f arrow.Field, from arrow.DataType) arrow.Field {
+		f.Type = r.Widened(f.Type, from)
+		return f
+	}
+	switch t := to.(type) {
+	case *arrow.StructType:
+		x, ok := from.(*arrow.StructType)
+		if !ok || x.NumFields() != t.NumFields() {
+			return to
+		}
+		fields := slices.Clone(t.Fields())
+		for i := range fields {
+			fields[i] = one(fields[i], x.Field(i).Type)
+		}
+		return arrow.StructOf(fields...)
+	case *arrow.MapType:
+		if x, ok := from.(*arrow.MapType); ok {
+			return mapOf(t.KeyField(), one(t.ItemField(), x.ItemType()), t.KeysSorted)
+		}
+		return to
+	case *arrow.ListType:
+		if x, ok := from.(arrow.ListLikeType); ok && from.ID() != arrow.MAP {
+			return arrow.ListOfField(one(t.ElemField(), x.Elem()))
+		}
+		return to
+	}
+	stored, err := r.typeOf(from)
+	if err == nil && to.ID() != arrow.FIXED_SIZE_BINARY && promoted(to, stored) {
+		return stored
+	}
+	return to
 }
 
 // promoted reports whether a catalogue lets a column of a type become one of another type: wider integers and floats,

@@ -53,6 +53,7 @@ type Result struct {
 	Checksum             string // of the source's rows
 	Checked              bool   // the table has the same one
 
+	Widened []string         // columns that get wider types: "column c, of type int32, has type int64"
 	Altered []region.Finding // strings that were added in changed form, as they were not UTF-8
 }
 
@@ -87,7 +88,13 @@ func begin(ctx context.Context, o Options, sink store.Sink) (change, error) {
 		}
 		return c, nil
 	}
-	c, err := iceberg.OpenChange(ctx, o.Home.tree, o.Home.dir, sink, o.Write, o.Time)
+	promote := o.Schema
+	if kinds, err := o.Home.Kinds(ctx); err != nil {
+		return nil, err
+	} else if len(kinds) > 1 { // what the other catalogue says of the same files cannot be changed so
+		promote = nil
+	}
+	c, err := iceberg.OpenChange(ctx, o.Home.tree, o.Home.dir, sink, o.Write, o.Time, promote)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +103,12 @@ func begin(ctx context.Context, o Options, sink store.Sink) (change, error) {
 
 // Run makes the change. If nothing has changed, there is no new snapshot.
 func Run(ctx context.Context, o Options) (r Result, err error) {
+	o = o.settled()
 	sink := &adding{home: o.Home}
 	c, err := begin(ctx, o, sink)
 	if err != nil {
 		return r, err
 	}
-	o = o.settled()
 	done := false
 	defer func() {
 		if a := c.Abort(context.WithoutCancel(ctx)); !done {
@@ -122,6 +129,9 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	if r.Added, r.Altered, err = m.addNew(ctx, c, counts, o); err != nil {
 		return r, err
+	}
+	if c, ok := c.(*iceberg.Change); ok && r.Added+r.Deleted > 0 {
+		r.Widened = c.Widened()
 	}
 	if r.Checked = r.Added+r.Deleted == 0; r.Checked || o.DryRun {
 		return r, o.renewHint(ctx)
@@ -145,14 +155,24 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		sink.keep()
 		done = true
 	}
-	if c, ok := c.(*iceberg.Change); ok && err == nil {
-		hint, text := c.Hint()
-		if err := o.Home.replace(ctx, hint, []byte(text)); err != nil {
-			return r, fmt.Errorf("%s: the change was made, and %s, by which some readers find it, was not written: %w",
-				remote.Shown(o.Home.dir), hint, err)
-		}
+	if err == nil {
+		err = o.hint(ctx, c)
 	}
 	return r, err
+}
+
+// hint writes the file by which some readers find the metadata of the change, which was made.
+func (o Options) hint(ctx context.Context, c change) error {
+	ice, ok := c.(*iceberg.Change)
+	if !ok {
+		return nil
+	}
+	name, text := ice.Hint()
+	if err := o.Home.replace(ctx, name, []byte(text)); err != nil {
+		return fmt.Errorf("%s: the change was made, and %s, by which some readers find it, was not written: %w",
+			remote.Shown(o.Home.dir), name, err)
+	}
+	return nil
 }
 
 // settled returns o with the rows of the source as convert gives them to the writer of the table.
@@ -192,9 +212,7 @@ func (o Options) mapping(out *arrow.Schema) (*pairs, error) {
 				"the same", f.Name, len(at))
 		}
 		if from := in.Field(at[0]).Type; !takes(f.Type, from) {
-			return nil, fault.Invalidf("column %s is of type %s in the source and of type %s in the table: types must "+
-				"be the same, or the table's a wider one of numbers; convert -o with another directory writes a table "+
-				"with the types of the source", f.Name, from, f.Type)
+			return nil, o.mistyped(f, from)
 		}
 		m.at, fields = append(m.at, at[0]), append(fields, in.Field(at[0]))
 	}
@@ -207,6 +225,17 @@ func (o Options) mapping(out *arrow.Schema) (*pairs, error) {
 	}
 	m.sc = arrow.NewSchema(fields, nil)
 	return m, nil
+}
+
+// mistyped returns the error about a column whose type in the source, from, the table does not take.
+func (o Options) mistyped(f arrow.Field, from arrow.DataType) error {
+	why := "types must be the same, or the table's a wider one of numbers"
+	if wider := iceberg.Rules.Widened(f.Type, from); iceberg.Rules.Takes(wider, from) {
+		why = "only columns of Iceberg become wider, in tables without a catalogue of Delta, if they have no default " +
+			"values"
+	}
+	return fault.Invalidf("column %s is of type %s in the source and of type %s in the table: %s; convert -o with "+
+		"another directory writes a table with the types of the source", f.Name, from, f.Type, why)
 }
 
 // more returns the error about a source with columns that the table does not have.

@@ -240,6 +240,7 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 		if err != nil {
 			return err
 		}
+		p.widened(r.Widened)
 		if len(kinds) > 1 {
 			p.sum.Catalogues = append(p.sum.Catalogues, catalogueDoc{kind, r.Added, r.Deleted})
 		}
@@ -253,6 +254,19 @@ func (p *past) advance(ctx context.Context, home catchup.Home, at string, ms int
 		p.sum.Added, p.sum.Deleted = p.sum.Added+r.Added, p.sum.Deleted+r.Deleted
 	}
 	return nil
+}
+
+// widened tells which columns of the table get wider types.
+func (p *past) widened(columns []string) {
+	for _, text := range columns {
+		if text += " now"; p.dry {
+			text = strings.TrimSuffix(text, " now") + " afterwards"
+		}
+		p.sum.Notes = append(p.sum.Notes, text)
+		if p.c.form != "json" {
+			p.a.Note("%s: %s", p.shown(), text)
+		}
+	}
 }
 
 // goesOn converts one table, which an earlier run may have begun.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -129,6 +130,27 @@ func typeOf(t arrow.DataType) Type {
 	return Type{Name: map[arrow.Type]string{arrow.BOOL: "boolean", arrow.INT32: "int", arrow.INT64: "long",
 		arrow.FLOAT32: "float", arrow.FLOAT64: "double", arrow.STRING: "string", arrow.BINARY: "binary",
 		arrow.DATE32: "date", arrow.TIME64: "time"}[t.ID()]}
+}
+
+// Retyped returns the field with the type of an Arrow field that differs from its own at most in types without fields.
+func (f Field) Retyped(to arrow.Field) Field {
+	if len(f.Type.Fields) == 0 && to.Type.ID() != arrow.NULL { // null is the type "unknown"
+		f.Type = typeOf(to.Type)
+	}
+	var inner []arrow.Field
+	switch x := to.Type.(type) {
+	case *arrow.StructType:
+		inner = x.Fields()
+	case *arrow.MapType:
+		inner = []arrow.Field{x.KeyField(), x.ItemField()}
+	case *arrow.ListType:
+		inner = []arrow.Field{x.ElemField()}
+	}
+	f.Type.Fields = slices.Clone(f.Type.Fields)
+	for i := range f.Type.Fields {
+		f.Type.Fields[i] = f.Type.Fields[i].Retyped(inner[i])
+	}
+	return f
 }
 
 // primitives maps the types without parameters to Arrow's.
