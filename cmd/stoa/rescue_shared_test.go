@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +28,11 @@ func TestServersOfOthersStay(t *testing.T) {
 				before := filesBelow(t, out)
 				status, text := printedBy(append(append(slices.Clone(args), out), flags...)...)
 				first, _, _ := strings.Cut(name, "/")
+				if report, err := os.ReadFile(filepath.Join(out, "report.txt")); verb[0] == "rescue" && (err != nil ||
+					!strings.Contains(string(report), "one.csv  NOT WHOLE") ||
+					!strings.Contains(strings.Join(strings.Fields(string(report)), " "), first+" is there already")) {
+					t.Errorf("%v %v, %s: the report: %v: %s", verb, flags, name, err, report)
+				}
 				if status == 0 || !maps.EqualFunc(before, filesBelow(t, out), slices.Equal) || !strings.Contains(
 					strings.Join(strings.Fields(text), " "), filepath.Join(out, first)+" is there already") {
 					t.Errorf("%v %v, %s: status %d, files %v: %s", verb, flags, name, status,
@@ -37,6 +45,57 @@ func TestServersOfOthersStay(t *testing.T) {
 			if status, text := printedBy(append(append(slices.Clone(args), own), flags...)...); status != 0 ||
 				countOf(t, own) != 2 {
 				t.Errorf("%v %v: status %d: %s", verb, flags, status, text)
+			}
+		}
+	}
+}
+
+// TestServersWithoutRecord: if the record of a run is gone, its servers are refused, with --force its tables, by name,
+// and nothing of them changes; what the refusal says to do writes all again. Whether or not the run that was refused
+// was killed then, it leaves nothing that is in the way.
+func TestServersWithoutRecord(t *testing.T) {
+	cluster, rows := fewTables(t, "d_raw", "key_all")
+	for _, verb := range [][]string{{"rescue"}, {"convert", "--all"}} {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+		writeFiles(t, in, cluster)
+		args := append(slices.Clone(verb), in, "-o", out, "--to", "kudu-fs")
+		if status, text := printedBy(args...); status != 0 {
+			t.Fatalf("%v: status %d: %s", verb, status, text)
+		}
+		if err := os.Remove(filepath.Join(out, ".stoa-convert.json")); err != nil {
+			t.Fatal(err)
+		}
+		servers := func() map[string][]byte {
+			all := filesBelow(t, out)
+			maps.DeleteFunc(all, func(name string, _ []byte) bool { return !strings.HasPrefix(name, "tserver/") })
+			return all
+		}
+		before := servers()
+		for _, flags := range [][]string{nil, {"--resume"}, {"--resume", "--force"}} {
+			status, text := printedBy(append(slices.Clone(args), flags...)...)
+			text = strings.Join(strings.Fields(text), " ")
+			for _, name := range []string{"master", "tserver"} {
+				if !strings.Contains(text, filepath.Join(out, name)) {
+					t.Errorf("%v %v: it does not say what to move: %s", verb, flags, text)
+				}
+			}
+			if status == 0 || !strings.Contains(text, "away and run this again") ||
+				!maps.EqualFunc(before, servers(), bytes.Equal) {
+				t.Errorf("%v %v: status %d: %s", verb, flags, status, text)
+			}
+		}
+		for _, name := range []string{"master", "tserver"} {
+			if err := os.Rename(filepath.Join(out, name), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if status, text := printedBy(append(args, "--resume")...); status != 0 {
+			t.Errorf("%v: after moving them away: status %d: %s", verb, status, text)
+		}
+		for table, n := range rows {
+			if _, text := printedBy("count", out+"#"+table); strings.TrimSpace(text) != fmt.Sprint(n) {
+				t.Errorf("%v: %s: %s rows, want %d", verb, table, text, n)
 			}
 		}
 	}

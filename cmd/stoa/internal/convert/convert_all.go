@@ -226,6 +226,9 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	defer st.Close()
 	defer collectLess(tables)()
 	if err := r.beginAssembly(ctx); err != nil {
+		for _, t := range tables {
+			r.noteTable(t, tableOutcome{err: err})
+		}
 		return 0, err
 	}
 	ctx = r.session(ctx)

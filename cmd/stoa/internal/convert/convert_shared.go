@@ -182,11 +182,22 @@ func (r *allRun) unshared(ctx context.Context, names []string) error {
 			return err
 		} else if there {
 			return &cli.UseError{Message: place + " is there already, and no run has recorded that it wrote it",
-				Hint: "in another directory, both are kept; --force adds the tables to a tablet server that is " +
-					"there, and replaces the master"}
+				Hint: "in another directory, both are kept; if it is of a run whose record is gone, move " +
+					strings.Join(r.parts(names), " and ") + " away and run this again; --force adds the " +
+					"tables to a tablet server that is there, if it has none of these names, and replaces the master"}
 		}
 	}
 	return nil
+}
+
+// parts returns those of the directories that a place consists of which are there.
+func (r *allRun) parts(names []string) (out []string) {
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
+			out = append(out, filepath.Join(r.dir, name))
+		}
+	}
+	return out
 }
 
 // keepFree gives tables other names than those of the directories that a place consists of.
@@ -226,6 +237,9 @@ func (r *allRun) fits(ctx context.Context, t oneTable, c *conversion, out tableO
 	}
 	name, err := r.assembly.Check(ctx, c.out)
 	if err != nil {
+		err = &cli.UseError{Message: t.source + ": " + cli.Line(err), Hint: "in another directory, both are kept; if " +
+			"what is there is of a run whose record is gone, move " +
+			strings.Join(r.parts(r.a.Format(r.c.to).Assembled), " and ") + " away and run this again"}
 		out.err = err
 		r.noteTable(t, out)
 		return errors.Join(err, os.RemoveAll(c.out))

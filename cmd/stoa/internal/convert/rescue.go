@@ -134,8 +134,12 @@ func (r *rescue) run(ctx context.Context) error {
 	}
 	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, converted: r.doc.add,
 		moments: r.past(ctx, oo)}
-	if _, err := all.tables(ctx, tables, left); err != nil {
-		return err
+	_, ended := all.tables(ctx, tables, left)
+	if ctx.Err() != nil {
+		return ended
+	}
+	if ended != nil {
+		r.doc.miss(cli.InFlags(cli.Line(ended)))
 	}
 	if len(tables) == 0 {
 		r.doc.miss("no table: " + cli.InFlags(cli.Line(none)))
@@ -146,18 +150,24 @@ func (r *rescue) run(ctx context.Context) error {
 		refused = refused || errors.Is(l.err, fs.ErrPermission)
 		r.doc.Left = append(r.doc.Left, leftDoc{l.source, cli.Line(l.err)})
 	}
+	return r.tell(ctx, oo, refused, ended)
+}
+
+// tell writes the reports, whatever ended the run, and returns the error that it ends with. refused: files could not be
+// read for want of permission.
+func (r *rescue) tell(ctx context.Context, oo stoa.OpenOptions, refused bool, ended error) error {
 	r.signs(ctx, oo)
-	if err := r.sources(ctx); err != nil {
-		return err
-	}
+	err := r.sources(ctx)
 	r.doc.Seconds = time.Since(r.began).Seconds()
-	if err := r.write(ctx); err != nil {
-		return err
+	if err == nil {
+		err = r.write(ctx)
 	}
-	if refused {
+	switch {
+	case err != nil || ended != nil:
+		return errors.Join(ended, err)
+	case refused:
 		return cli.ErrRefused
-	}
-	if !r.doc.Whole {
+	case !r.doc.Whole:
 		return cli.ErrDamage
 	}
 	return nil
