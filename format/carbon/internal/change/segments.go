@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/dict"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
 	"stoa/store"
@@ -112,10 +116,8 @@ func enterPlace(ctx context.Context, a added, dry bool) (name string, err error)
 	full := filepath.ToSlash(a.full)
 	seg := addedText{segmentText: segmentText{Locations: map[string]folderText{full: a.folder}}}
 	entry := func(st *status.StatusFile) error {
-		for _, x := range *st {
-			if e := status.StatusEntry(x); e.Counts() && e.Text("path") == full {
-				return fault.Invalidf("%s is segment %s of %s already", a.given, e.Text("loadName"), a.dir)
-			}
+		if err := ownPlace(ctx, a); err != nil {
+			return err
 		}
 		if name, err = st.NewSegment(a.dir); err != nil || dry {
 			return err
@@ -163,6 +165,65 @@ type addedText struct {
 	Options map[string]string `json:"options,omitempty"`
 }
 
+// fileToAdd checks that a data file that x describes is whole, and that its columns, and the codes in them, mean the
+// same in table m.
+func fileToAdd(ctx context.Context, m *table.Managed, name string, x *datafile.Indexed) error {
+	versions := append([][]layout.ColumnSchema{m.TableSchema.Columns}, m.TableSchema.HistoryColumns()...)
+	if why := schema.Contradicts(x.Columns, versions...); why != "" {
+		return fault.Invalidf("%s: %s", name, why)
+	}
+	f, err := table.OpenIndexed(ctx, m.Tree, name, x)
+	if err != nil {
+		return err
+	}
+	list := f.Header.Columns
+	if f.Version < 3 {
+		list = f.Footer.Columns
+	}
+	if why := schema.Contradicts(list, versions...); why != "" {
+		return fault.Invalidf("%s: %s", name, why)
+	}
+	for _, c := range f.Columns {
+		if schema.HasGlobalCodes(c) {
+			if err := dict.Agree(ctx, m.Tree, filepath.ToSlash(filepath.Dir(name)), m.Path, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownPlace returns Invalid if a directory holds files of a segment of the table already: its rows would be read twice,
+// or be removed with that segment. Links are followed.
+func ownPlace(ctx context.Context, a added) error {
+	m, err := openManaged(ctx, format.TablePlace{Dir: a.dir, External: true})
+	if err != nil {
+		return err
+	}
+	full, root := real(a.full), real(a.dir)
+	if rel, err := filepath.Rel(root, full); err == nil {
+		if own, _ := path.Match("Fact/Part*/Segment_*", filepath.ToSlash(rel)); own {
+			return fault.Invalidf("%s is the directory of a segment of %s itself", a.given, a.dir)
+		}
+	}
+	for i := range m.Loads {
+		l := &m.Loads[i]
+		if l.Foreign() && l.Path == "" || !l.Counts() && l.Path != "" { // what was added stays where it is
+			continue
+		}
+		places, err := m.Folders(ctx, l)
+		if err != nil && l.Counts() {
+			return err
+		}
+		for _, p := range places {
+			if real(filepath.FromSlash(p.Dir)) == full {
+				return fault.Invalidf("%s is segment %s of %s already", a.given, l.Name, a.dir)
+			}
+		}
+	}
+	return nil
+}
+
 // placeToAdd reads the indexes of a directory of data files, and checks that they fit the table in dir.
 func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSummary, err error) {
 	place := format.Target{Tree: store.Local{}, Name: filepath.ToSlash(full)}
@@ -181,16 +242,16 @@ func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSu
 		return f, sum, fault.Invalidf("%s: expected data files of CarbonData with their index, found %d and %d index "+
 			"files", full, len(have.Data), len(have.Indexes))
 	}
+	for _, name := range have.Missing() {
+		return f, sum, have.MissingError(full, name)
+	}
 	for _, name := range have.Data {
 		x := have.Named[filepath.Base(name)]
 		if x == nil {
 			return f, sum, fault.Invalidf("%s: no index names this data file: CarbonData would not read it", name)
 		}
-		for i := range x.Columns {
-			if c := &x.Columns[i]; !m.Ids[c.ID] {
-				return f, sum, fault.Invalidf("%s: column %s has the id %s, which no column of %s has or had: "+
-					"CarbonData finds columns by their ids, and would read it as null", name, c.Name, c.ID, dir)
-			}
+		if err := fileToAdd(ctx, m, name, x); err != nil {
+			return f, sum, err
 		}
 		info, err := os.Stat(filepath.FromSlash(name))
 		if err != nil {

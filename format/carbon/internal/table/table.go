@@ -323,6 +323,15 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 	return nil
 }
 
+// OpenIndexed opens a data file, and compares it with its entries in an index file.
+func OpenIndexed(ctx context.Context, tree store.Tree, name string, x *datafile.Indexed) (*datafile.DataFile, error) {
+	f, err := datafile.OpenFile(ctx, tree, name, format.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return f, checkRows(f, &Part{Name: name, blocks: x.Blocks, columns: x.Columns})
+}
+
 // fileFromIndex returns a file as its index file describes it, which suffices to evaluate a filter without opening the
 // file; nil if the index has no entries for blocklets. Chunk compares it with the real file.
 func (p *Part) fileFromIndex() *datafile.DataFile {
