@@ -195,7 +195,7 @@ func piecesOfReport(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// TestChangedPieces continues a run some of whose files have been changed since: these are written again.
+// TestChangedPieces continues a run some of whose files have been changed since: with --force, these are written again.
 func TestChangedPieces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	unsortedTablets(t, 30_000)
@@ -219,7 +219,7 @@ func TestChangedPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	if st := run(t.Context(), append(args, "--resume"), nil, &stdout, &stderr); st != cli.StatusFine {
+	if st := run(t.Context(), append(args, "--resume", "--force"), nil, &stdout, &stderr); st != cli.StatusFine {
 		t.Fatalf("status %d: %s", st, &stderr)
 	}
 	if !strings.Contains(stderr.String(), "converted again") {

@@ -44,10 +44,11 @@ OUT, as Parquet unless --to says otherwise. A table with Hive partitions (Carbon
 with the same partitions, NAME=VALUE; tables written as kudu-fs share one master and one tablet server. If
 a table cannot be converted, the others still are. OUT/.stoa-convert.json has the tables that are done and
 those that failed, with the reason; during the run there is also a line per table in .stoa-convert.journal.
---resume skips what is done, unless the output is missing or has changed, or a file of the source has
-another size or time. With --file-size each table is a directory of files, each within a tablet and in the
-order of its keys; --resume then continues after the last file. At the end there is a line per table: the
-rows and a checksum of the values that were read and read back, or why there is no output.
+--resume skips what is done, unless the output is missing, or a file of the source has another size or time.
+An output that is not as it was written is an error, and stays, unless with --force. With --file-size each
+table is a directory of files, each within a tablet and in the order of its keys; --resume then continues
+after the last file. At the end there is a line per table: the rows and a checksum of the values that were
+read and read back, or why there is no output.
 
 A new table of Iceberg or Delta that is larger than one of its files is built in OUT.unfinished, or at its
 address, where its files are no table before the last one. If the run is interrupted, --resume goes on after

@@ -31,13 +31,14 @@ func (r *allRun) asideOf(d rerun.Table) (place, aside string) {
 }
 
 // setAside keeps the output of an earlier run until its table is written again. A file keeps its name, too; an object
-// is not replaced before it is known that what was read is not poorer (see conversion.earlier).
-func (r *allRun) setAside(d rerun.Table) error {
+// is not replaced before it is known that what was read is not poorer (see conversion.earlier). What is other than that
+// run wrote may be a file where a directory will be: it loses its name.
+func (r *allRun) setAside(d rerun.Table, other bool) error {
 	if remote.Is(r.dir) {
 		return nil
 	}
 	place, aside := r.asideOf(d)
-	if os.Link(place, aside) == nil {
+	if !other && os.Link(place, aside) == nil {
 		return nil
 	}
 	return os.Rename(place, aside)
@@ -132,6 +133,16 @@ func (r *allRun) keep(t oneTable, d rerun.Table, less string, aside []region.Fin
 	}
 	return r.tellEarlier(t, d, fmt.Sprintf("what an earlier run wrote is kept (%s): %s", display.Count(d.Rows, "row"),
 		less), aside)
+}
+
+// errOther is the error about something that is not what an earlier run has written, in place of it.
+func (r *allRun) errOther(t oneTable, d rerun.Table) error {
+	hint := "move it away, and --resume writes the table anew"
+	if r.cmd != nil && r.cmd.Flags().Lookup("force") != nil {
+		hint += "; --force replaces it"
+	}
+	return &cli.UseError{Message: t.source + ": " + remote.Shown(d.Place(r.dir)) + " is not what an earlier run wrote: " +
+		"it was changed since, or is somebody else's", Hint: hint}
 }
 
 // tellEarlier reports a table of an earlier run that is not what the sources have now, and why. aside are findings of

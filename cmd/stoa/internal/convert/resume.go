@@ -159,9 +159,12 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if again == "" {
 		return true, r.tellAgain(t, d, back)
 	}
+	if back.Verdict == verdictDiffers && !r.forced() { // it may be somebody else's
+		return true, r.refused(t, d, back, r.errOther(t, d))
+	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
 	if back.Verdict != verdictMissing {
-		return false, r.setAside(d)
+		return false, r.setAside(d, back.Verdict == verdictDiffers)
 	}
 	r.state.Forget(t.source)
 	return false, nil
