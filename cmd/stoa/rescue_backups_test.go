@@ -61,3 +61,36 @@ func TestBackupsOfOthersStay(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupsOfTwoSources: two sources that are the same table of Kudu do not become two backups of it, of which the
+// newer one would hide the other: one is written, the other one is named with the first, and the status is not 0, in a
+// run that is resumed, too. With --force both are written.
+func TestBackupsOfTwoSources(t *testing.T) {
+	cluster, rows := fewTables(t, "d_raw")
+	dir := t.TempDir()
+	in, both := filepath.Join(dir, "in"), filepath.Join(dir, "both")
+	writeFiles(t, in, cluster)
+	if err := os.Mkdir(both, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--to", "arrow", "-o", filepath.Join(both, "whole.arrow")},
+		{"--to", "arrow", "-o", filepath.Join(both, "some.arrow"), "--limit", "10"}} {
+		if status, text := printedBy(append([]string{"convert", in + "#d_raw"}, flags...)...); status != 0 {
+			t.Fatal(text)
+		}
+	}
+	for _, verb := range [][]string{{"rescue"}, {"convert", "--all"}, {"recover", "--all"}} {
+		out := filepath.Join(dir, verb[0])
+		args := append(slices.Clone(verb), both, "--to", "kudu-backup", "-o", out)
+		for _, flags := range [][]string{nil, {"--resume"}, {"--resume", "--force"}} {
+			status, text := printedBy(append(slices.Clone(args), flags...)...)
+			text = strings.Join(strings.Fields(text), " ")
+			all, _ := filepath.Glob(filepath.Join(out, "*-d_raw", "*"))
+			if forced := len(flags) == 2; forced != (status == 0) || forced != (len(all) == 2) || len(all) == 0 ||
+				forced == (strings.Contains(text, "is a backup of the same table, as") &&
+					strings.Contains(text, "whole.arrow") && strings.Contains(text, "some.arrow")) {
+				t.Errorf("%v %v: status %d, %v, rows %d: %s", verb, flags, status, all, rows["d_raw"], text)
+			}
+		}
+	}
+}

@@ -102,8 +102,8 @@ func TestReplacedFiles(t *testing.T) {
 				}
 				status, text := printedBy(append(slices.Clone(args), out, "--resume")...)
 				got, err := os.ReadFile(names[0] + below)
-				if folded := strings.Join(strings.Fields(text), " "); status == 0 || err != nil || !bytes.Equal(got, b) ||
-					!strings.Contains(folded, names[0]+" is not what an earlier run wrote") {
+				if folded := strings.Join(strings.Fields(text), " "); status == 0 || err != nil ||
+					!bytes.Equal(got, b) || !strings.Contains(folded, names[0]+" is not what an earlier run wrote") {
 					t.Errorf("%v, %q: status %d, %v: %s", args, below, status, err, text)
 				}
 				if _, err := os.Lstat(others[0]); err != nil {

@@ -84,9 +84,13 @@ func (c *conversion) shareRoot(dir string, announce func(output string) error) e
 }
 
 // inTheWay is the error about something that is where a table is to be moved, or a backup beside it.
-type inTheWay struct{ place, hint string }
+type inTheWay struct{ place, hint, from string } // from: the other source of which it is
 
 func (e *inTheWay) Error() string {
+	if e.from != "" {
+		return e.place + " is a backup of the same table, as " + e.from + " has it: the newer one would count, and " +
+			"what the other one has would be lost; " + e.hint + "in another directory, both are kept"
+	}
 	return e.place + " is there already, and no run has recorded that it wrote it; " + e.hint +
 		"in another directory, both are kept"
 }
@@ -97,7 +101,7 @@ func (r *allRun) share(ctx context.Context, t oneTable, one *conversion, out tab
 	err error) {
 	record := r.announcing(ctx, t)
 	err = one.shareRoot(r.dir, func(output string) error {
-		if err := r.beside(output); err != nil {
+		if err := r.beside(t, output); err != nil {
 			return err
 		}
 		return record(output)
@@ -128,8 +132,8 @@ func (r *allRun) blocked(t oneTable, err error) (ended bool, _ error) {
 }
 
 // beside returns an error if there are backups of a table beside the output, of which no run has recorded that it wrote
-// them: the newest one counts, and what is written now may be older than they are.
-func (r *allRun) beside(output string) error {
+// them from the same source: the newest one counts, and what is written now may be older than they are.
+func (r *allRun) beside(t oneTable, output string) error {
 	since := func(s string) bool { return strings.HasPrefix(s, "since=") }
 	if r.forced() || slices.ContainsFunc(r.c.writeFlags.opts, since) { // it is made to follow them
 		return nil
@@ -140,9 +144,15 @@ func (r *allRun) beside(output string) error {
 	}
 	for _, e := range all {
 		name := filepath.Join(filepath.Dir(output), e.Name())
-		recorded := func(d rerun.Table) bool { return d.Output == name }
-		if e.IsDir() && !slices.ContainsFunc(slices.Concat(r.state.Done, r.state.Next), recorded) {
-			return &inTheWay{filepath.Join(r.dir, name), "--force writes another backup beside it; "}
+		all := append(r.state.Current(), r.state.Next...)
+		i := slices.IndexFunc(all, func(d rerun.Table) bool { return d.Output == name })
+		way := &inTheWay{place: filepath.Join(r.dir, name), hint: "--force writes another backup beside it; "}
+		switch {
+		case e.IsDir() && i < 0:
+			return way
+		case e.IsDir() && rerun.SourceKey(all[i].Source, r.state.From) != r.state.KeyOf(t.source):
+			way.from = all[i].Source
+			return way
 		}
 	}
 	return err

@@ -141,8 +141,8 @@ func (r *allRun) errOther(t oneTable, d rerun.Table) error {
 	if r.cmd != nil && r.cmd.Flags().Lookup("force") != nil {
 		hint += "; --force replaces it"
 	}
-	return &cli.UseError{Message: t.source + ": " + remote.Shown(d.Place(r.dir)) + " is not what an earlier run wrote: " +
-		"it was changed since, or is somebody else's", Hint: hint}
+	return &cli.UseError{Message: t.source + ": " + remote.Shown(d.Place(r.dir)) + " is not what an earlier run " +
+		"wrote: it was changed since, or is somebody else's", Hint: hint}
 }
 
 // tellEarlier reports a table of an earlier run that is not what the sources have now, and why. aside are findings of

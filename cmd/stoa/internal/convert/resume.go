@@ -557,7 +557,7 @@ func (r *allRun) moved(t oneTable, next *rerun.Table) error {
 	} else if _, err := os.Lstat(to); err != nil {
 		return nil
 	}
-	err := one.shareRoot(r.dir, r.beside)
+	err := one.shareRoot(r.dir, func(output string) error { return r.beside(t, output) })
 	next.Output = one.output(r.dir)
 	return err
 }
