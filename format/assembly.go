@@ -12,6 +12,10 @@ type Assembly interface {
 	Check(ctx context.Context, dir string) (table string, err error)
 	// Take moves a table into the place. A call that was interrupted can be repeated.
 	Take(ctx context.Context, dir string) error
+	// Own returns an error if one of the directories of which the place consists (see Format.Assembled) is there, and
+	// is not what an assembly of these tables has made. tables are those that were taken, by the names that Check
+	// returned.
+	Own(ctx context.Context, name string, tables []string) error
 	// Finish writes what the tables have in common, and replaces what an earlier Finish wrote.
 	Finish(ctx context.Context) error
 }

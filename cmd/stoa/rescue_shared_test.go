@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -98,5 +99,96 @@ func TestServersWithoutRecord(t *testing.T) {
 				t.Errorf("%v: %s: %s rows, want %d", verb, table, text, n)
 			}
 		}
+	}
+}
+
+// TestServersPutThereSince: directories of a master or a tablet server that somebody has put in place of those of an
+// earlier run, since it ended or was killed while it made them, and files put into its master, stay as they are, and
+// are named. When they are moved away, the run goes on, and writes a master. A run that has nothing to write succeeds.
+func TestServersPutThereSince(t *testing.T) {
+	cluster, rows := fewTables(t, "d_raw", "key_all")
+	one, _ := fewTables(t, "d_raw")
+	others, _ := deadCluster(t)
+	maps.DeleteFunc(others, func(name string, _ []byte) bool { return !strings.HasPrefix(name, "master/") })
+	for _, x := range []struct {
+		name   string
+		killed bool
+		mine   map[string][]byte
+	}{
+		{"a master", false, others},
+		{"a master", true, others},
+		{"a file", false, map[string][]byte{"master/notes.txt": []byte("mine\n")}},
+		{"a file", true, map[string][]byte{"master/notes.txt": []byte("mine\n")}},
+	} {
+		for _, verb := range [][]string{{"rescue"}, {"convert", "--all"}} {
+			dir := t.TempDir()
+			in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+			writeFiles(t, in, one)
+			args := append(slices.Clone(verb), in, "-o", out, "--to", "kudu-fs")
+			if status, text := printedBy(args...); status != 0 {
+				t.Fatalf("%v: status %d: %s", verb, status, text)
+			}
+			if x.killed {
+				killedWhileAssembling(t, filepath.Join(out, ".stoa-convert.json"))
+			}
+			if x.killed || len(x.mine) > 1 {
+				if err := os.RemoveAll(filepath.Join(out, "master")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writeFiles(t, out, x.mine)
+			if !x.killed {
+				if status, text := printedBy(append(args, "--resume")...); status != 0 {
+					t.Errorf("%v, %s: with nothing to do: status %d: %s", verb, x.name, status, text)
+				}
+			}
+			writeFiles(t, in, cluster)
+			status, text := printedBy(append(args, "--resume")...)
+			for name, b := range x.mine {
+				if got, err := os.ReadFile(filepath.Join(out, name)); err != nil || !bytes.Equal(got, b) {
+					t.Fatalf("%v, %s, killed %t: status %d: %s: %v: %s", verb, x.name, x.killed, status, name, err,
+						text)
+				}
+			}
+			if status == 0 || !strings.Contains(strings.Join(strings.Fields(text), " "),
+				filepath.Join(out, "master")+" is not what an earlier run made") {
+				t.Errorf("%v, %s, killed %t: status %d: %s", verb, x.name, x.killed, status, text)
+			}
+			if err := os.Rename(filepath.Join(out, "master"), filepath.Join(dir, "mine")); err != nil {
+				t.Fatal(err)
+			}
+			status, text = printedBy(append(args, "--resume")...)
+			if _, err := os.Stat(filepath.Join(out, "master", "instance")); status != 0 && !x.killed || err != nil {
+				t.Errorf("%v, %s, killed %t: moved away: status %d, %v: %s", verb, x.name, x.killed, status, err, text)
+			}
+			for table, n := range rows {
+				if _, text := printedBy("count", out+"#"+table); strings.TrimSpace(text) != fmt.Sprint(n) {
+					t.Errorf("%v, %s, killed %t: %s: %s rows, want %d", verb, x.name, x.killed, table, text, n)
+				}
+			}
+		}
+	}
+}
+
+// killedWhileAssembling makes a state that of a run which was killed when it had taken all tables.
+func killedWhileAssembling(t *testing.T, name string) {
+	t.Helper()
+	var doc map[string]any
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(b, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc["assembling"], doc["finished"] = true, false
+	for _, d := range doc["done"].([]any) {
+		delete(d.(map[string]any), "taken")
+	}
+	if b, err = json.Marshal(doc); err == nil {
+		err = os.WriteFile(name, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

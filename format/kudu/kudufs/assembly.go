@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -31,6 +32,7 @@ type assembly struct {
 	dir    string
 	uuid   string // of the tablet server; "": none is there yet
 	kind   string // of block manager
+	begun  string // uuid of the tablet server that tables beside it were written for; "": there is none
 	next   uint64 // block number that none has
 	tables map[string]string
 	places map[string]string // of tablets
@@ -53,7 +55,9 @@ func assemble(ctx context.Context, dir string) (format.Assembly, error) {
 			return nil, err
 		}
 		a.note(f, tablets)
-		if d == filepath.Join(dir, serverDir) {
+		if d != filepath.Join(dir, serverDir) {
+			a.begun = cmp.Or(a.begun, f.UUID)
+		} else {
 			for _, t := range tablets {
 				a.tables[t.Table], a.places[t.ID] = t.TableID, d
 			}
@@ -180,6 +184,38 @@ func move(ctx context.Context, from, to, sub string) (dirs []string, err error) 
 		return os.Rename(name, dst)
 	})
 	return dirs, err
+}
+
+// Own is format.Assembly.Own. The UUID of a master follows from that of the tablet server.
+func (a *assembly) Own(ctx context.Context, name string, tables []string) error {
+	dir := filepath.Join(a.dir, name)
+	all, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(all) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, _, err := a.open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	want := cmp.Or(a.begun, a.uuid)
+	if name == masterDir {
+		want = madeID("master", a.uuid)
+	} else if slices.ContainsFunc(tables, func(t string) bool { _, ok := a.tables[t]; return !ok }) {
+		return fault.Invalidf("%s lacks tables that were there: expected %s", dir, strings.Join(tables, ", "))
+	}
+	if f.UUID != "" && f.UUID != want {
+		return fault.Invalidf("%s is of server %s: expected %s", dir, f.UUID, want)
+	}
+	parts := []string{kudu.InstanceFile, kudu.DataSubdir, kudu.WalsDir, kudu.ConsensusDir, kudu.TabletMetaDir}
+	for _, e := range all {
+		if name == masterDir && !slices.Contains(parts, e.Name()) {
+			return fault.Invalidf("%s has a file that is not of a master: %s", dir, e.Name())
+		}
+	}
+	return nil
 }
 
 // Finish writes the master's directories: its catalogue has all tables of the tablet server.

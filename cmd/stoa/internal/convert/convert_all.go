@@ -225,7 +225,7 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	st.Failed = nil
 	defer st.Close()
 	defer collectLess(tables)()
-	if err := r.beginAssembly(ctx); err != nil {
+	if err := r.beginAssembly(ctx, tables); err != nil {
 		for _, t := range tables {
 			r.noteTable(t, tableOutcome{err: err})
 		}

@@ -162,7 +162,7 @@ func (r *allRun) beside(t oneTable, output string) error {
 // it appears only when it is complete, and in the end make these one: see format.Assembly.
 
 // beginAssembly begins to make dir one place, if the format has many tables in one.
-func (r *allRun) beginAssembly(ctx context.Context) (err error) {
+func (r *allRun) beginAssembly(ctx context.Context, tables []oneTable) (err error) {
 	to := r.a.Format(r.c.to)
 	if to == nil || to.Assemble == nil {
 		return nil
@@ -172,6 +172,12 @@ func (r *allRun) beginAssembly(ctx context.Context) (err error) {
 	}
 	if r.assembly, err = to.Assemble(ctx, r.dir); err != nil {
 		return err
+	}
+	pending := func(t oneTable) bool { return r.state.Find(t.source) == nil }
+	if slices.ContainsFunc(tables, pending) {
+		if err := r.ours(ctx, to.Assembled); err != nil {
+			return err
+		}
 	}
 	if r.state.Assembling { // a run was killed then
 		err = r.assemble(ctx)
@@ -195,6 +201,25 @@ func (r *allRun) unshared(ctx context.Context, names []string) error {
 				Hint: "in another directory, both are kept; if it is of a run whose record is gone, move " +
 					strings.Join(r.parts(names), " and ") + " away and run this again; --force adds the " +
 					"tables to a tablet server that is there, if it has none of these names, and replaces the master"}
+		}
+	}
+	return nil
+}
+
+// ours returns an error if any of these directories is there, and is not what an earlier run has made: it may have been
+// put there since that run recorded that it began, or in place of what was there.
+func (r *allRun) ours(ctx context.Context, names []string) error {
+	var tables []string
+	for _, d := range r.state.Current() {
+		if d.Taken && d.Table != "" {
+			tables = append(tables, d.Table)
+		}
+	}
+	for _, name := range names {
+		if err := r.assembly.Own(ctx, name, tables); err != nil && !r.forced() {
+			return &cli.UseError{Message: filepath.Join(r.dir, name) + " is not what an earlier run made: " +
+				cli.Line(err), Hint: "put back what was there, or move it away, and this goes on, with a new master " +
+				"if that is gone; in another directory, both are kept; --force adds to it, and replaces the master"}
 		}
 	}
 	return nil
@@ -266,7 +291,8 @@ func (r *allRun) assemble(ctx context.Context) error {
 		return nil
 	}
 	// others may have written there meanwhile
-	if err := r.unshared(ctx, r.a.Format(r.c.to).Assembled); err != nil {
+	names := r.a.Format(r.c.to).Assembled
+	if err := cmp.Or(r.unshared(ctx, names), r.ours(ctx, names)); err != nil {
 		return err
 	}
 	st.Assembling = true
