@@ -16,8 +16,9 @@ import (
 )
 
 // TestHistoryKilledAtAnyRequest: whenever a run that writes a history to an address is killed, the history is there as
-// a whole or not at all, to readers that know nothing of marks, too; clean leaves nothing that is neither, and then
-// the same run writes it, or the table catches up.
+// a whole or not at all, to readers that know nothing of marks, too; clean leaves nothing that is neither, nor one of
+// two catalogues alone, and then the same run writes it, or the table catches up. --resume finishes what can be read,
+// and names the command that removes what cannot.
 func TestHistoryKilledAtAnyRequest(t *testing.T) {
 	for i, to := range []string{"iceberg", "delta", "iceberg,delta"} {
 		t.Run(to, func(t *testing.T) {
@@ -35,7 +36,12 @@ func TestHistoryKilledAtAnyRequest(t *testing.T) {
 				step = 3
 			}
 			for at := most % step; at <= most; at += step {
-				h.at(max(at, 1), at%2 == 0)
+				h.at(max(at, 1), at%2 == 0, at%4 > 1)
+			}
+			for at := most - 9; at <= most && strings.Contains(to, ","); at++ { // in which the catalogues appear
+				for c := range 4 {
+					h.at(at, c&1 == 1, c&2 == 2)
+				}
 			}
 			if h.none == 0 || h.whole == 0 || h.moments < 4 {
 				t.Errorf("%d runs left nothing, and %d a history of %d moments", h.none, h.whole, h.moments)
@@ -78,17 +84,28 @@ func (h *historyKills) momentsOf(lake, kind string) int {
 	return len(doc.Snapshots)
 }
 
-// at kills the run at a request.
-func (h *historyKills) at(at int64, answer bool) {
+// at kills the run at a request. Then a resumed run goes on, or clean.
+func (h *historyKills) at(at int64, answer, resume bool) {
 	t := h.t
-	what := fmt.Sprintf("%s, killed at request %d (answered: %t)", h.to, at, answer)
+	what := fmt.Sprintf("%s, killed at request %d (answered: %t), resumed: %t", h.to, at, answer, resume)
 	s3, dir := emptyBucket(t)
 	k := &killer{S3: s3}
 	k.run(t, at, answer, h.args...)
 	asS3(t, s3)
-	h.plain(what, path.Join(dir, "lake"))
+	there := h.plain(what, path.Join(dir, "lake"))
+	if resume {
+		got := said("nowhere", append(h.args, "--resume")...)
+		switch fine := strings.HasSuffix(got, "status: 0"); {
+		case there && !fine, !fine && !strings.Contains(got, "stoa clean s3://bucket/lake --older-than 1s"):
+			t.Errorf("%s: %s", what, got)
+		case fine:
+			h.catalogues(what, dir)
+		}
+	}
 	said("nowhere", "clean", "s3://bucket/lake", "--older-than", "-1m")
-	if !h.plain(what+", cleaned", path.Join(dir, "lake")) {
+	if h.plain(what+", cleaned", path.Join(dir, "lake")) {
+		h.catalogues(what+", cleaned", dir)
+	} else {
 		if keys := keysOf(t, dir); len(keys) > 0 {
 			t.Errorf("%s: clean leaves %q", what, keys)
 		}
@@ -97,6 +114,16 @@ func (h *historyKills) at(at int64, answer bool) {
 	do(t, "convert", "--catch-up", lifeTable, "-o", "s3://bucket/lake", "-q")
 	do(t, "verify", "s3://bucket/lake", "-q")
 	h.expect(h.rows, "s3://bucket/lake")
+}
+
+// catalogues checks that a table in a bucket has all catalogues that it is to have.
+func (h *historyKills) catalogues(what, dir string) {
+	for _, kind := range strings.Split(h.to, ",") {
+		got := said("nowhere", "count", path.Join(dir, "lake"), "--from", kind)
+		if !strings.HasSuffix(got, "status: 0") {
+			h.t.Errorf("%s: no catalogue of %s: %s", what, kind, got)
+		}
+	}
 }
 
 // plain reports whether the files in a directory, without a mark, are a table. It must then have all rows and moments

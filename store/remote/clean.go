@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -17,11 +19,13 @@ type Leftover struct {
 	Begun    time.Time // when the process began it
 	Upload   bool      // an incomplete upload: it is invisible, but takes up space
 	Complete bool      // a mark that a directory is unfinished, although what it is about can be read
+	Added    bool      // it is not removed but written: the second catalogue of a table that can be read by the first
 }
 
 // Clean removes what killed processes of stoa left behind below an address, if they began it before a time: incomplete
-// uploads, which it recognizes by the size of their parts, and the objects and marks of unfinished directories. It
-// calls found before each removal. With dry nothing is removed.
+// uploads, which it recognizes by the size of their parts, and the objects and marks of unfinished directories. A table
+// that is to have two catalogues, and can be read by the first, gets the second one. It calls found before each change.
+// With dry nothing is changed.
 func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry bool,
 	found func(Leftover) error) error {
 	name, err := t.Enter(ctx, address)
@@ -141,6 +145,18 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 	}
 	dir := dirOf(mark.Key)
 	readable := doc.readable(dir, there)
+	if name := doc.missing(dir, there); readable && name != "" {
+		key := path.Join(dir, name)
+		if err := c.found(Leftover{Name: c.r.addr + "/" + key, Begun: doc.Begun, Added: true}); err != nil {
+			return err
+		}
+		if !c.dry {
+			if err := c.r.addCatalogue(ctx, dir, name, doc); err != nil {
+				return err
+			}
+		}
+		there[key] = Object{Key: key} // so that the versions after it stay
+	}
 	var mine []Object
 	for _, name := range slices.Backward(doc.Objects) {
 		o, ok := there[path.Join(dir, name)]
@@ -224,8 +240,34 @@ func shows(name string) bool {
 		path.Base(dir) == "_delta_log" && base != ""
 }
 
+// missing returns the name of the object that a directory with the mark lacks to have a second catalogue, and that the
+// mark has; "" if there is none, or if other objects are gone: then somebody has used the table since.
+func (doc *unfinished) missing(dir string, there map[string]Object) (last string) {
+	for _, name := range doc.Objects {
+		_, ok := there[path.Join(dir, name)]
+		switch _, kept := doc.Last[name]; {
+		case ok:
+		case kept:
+			last = name
+		case !shows(name) || path.Base(path.Dir(name)) == "_delta_log":
+			return ""
+		}
+	}
+	return last
+}
+
+// addCatalogue writes the object that a directory lacks to have a second catalogue.
+func (r *root) addCatalogue(ctx context.Context, dir, name string, doc unfinished) error {
+	text := doc.Last[name]
+	_, err := r.put(ctx, path.Join(dir, name), bytes.NewReader(text), int64(len(text)), Condition{Absent: true})
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
 // Unmark removes the mark of an unfinished directory at an address if the directory can be read: the process that wrote
-// it must have ended. It reports whether it did.
+// it must have ended. A table that is to have two catalogues gets the second one before. It reports whether it did.
 func (t *Tree) Unmark(ctx context.Context, address string) (done bool, err error) {
 	name, err := t.Enter(ctx, address)
 	if err != nil {
@@ -242,6 +284,11 @@ func (t *Tree) Unmark(ctx context.Context, address string) (done bool, err error
 	doc, err := r.readMark(ctx, mark)
 	if err != nil || !doc.readable(key, there) {
 		return false, pathError("read", name, err)
+	}
+	if last := doc.missing(key, there); last != "" {
+		if err := r.addCatalogue(ctx, key, last, doc); err != nil {
+			return false, pathError("create", name+"/"+last, err)
+		}
 	}
 	if err := r.remove(ctx, mark.Key); err != nil {
 		return false, pathError("remove", name, err)

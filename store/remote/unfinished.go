@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -20,6 +21,9 @@ type unfinished struct {
 	ID      string    `json:"id"`
 	Begun   time.Time `json:"begun"`
 	Objects []string  `json:"objects"` // in the directory
+	// Last is what of the objects that make a lake readable comes after the first of them: whoever finds the
+	// directory with one catalogue alone can add the other one.
+	Last map[string][]byte `json:"last,omitempty"`
 }
 
 const unfinishedKind = "unfinished"
@@ -36,6 +40,10 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	doc := unfinished{Stoa: unfinishedKind, ID: newID(), Begun: now()}
 	for _, o := range s.objects {
 		doc.Objects = append(doc.Objects, strings.TrimPrefix(o.key, prefixOf(s.key)))
+	}
+	err = s.remember(&doc)
+	if err != nil {
+		return err
 	}
 	text, err := json.Marshal(doc)
 	if err != nil {
@@ -69,6 +77,29 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	}
 	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
 }
+
+// remember adds to the mark what comes after the object that makes a lake readable.
+func (s *sink) remember(doc *unfinished) error {
+	opens, first := opening(doc.Objects), true
+	for i, o := range s.objects {
+		name := doc.Objects[i]
+		if !opens[name] {
+			continue
+		}
+		if !first && o.parts == 0 && o.size <= maxLast {
+			text := make([]byte, o.size)
+			if _, err := o.file.ReadAt(text, 0); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			doc.Last = map[string][]byte{name: text}
+		}
+		first = false
+	}
+	return nil
+}
+
+// maxLast is the maximum size of an object that a mark has, in bytes: it takes a third more there.
+const maxLast = maxMark / 4
 
 // phases returns the objects that appear in any order, and then those that make the directory readable. A history
 // appears as a whole: the newest metadata of Iceberg come before the older ones, whose snapshots they have too, and the

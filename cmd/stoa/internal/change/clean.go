@@ -28,12 +28,12 @@ are running are left alone. The removed files are listed.
 
 At an address (s3://BUCKET/PREFIX), remove what killed runs of stoa have left there: uploads that were not
 completed, which are invisible and take space, and the objects of incomplete directories; of a table that
-can be read already, only the mark that it is incomplete, or what the run has recorded (_stoa/). What was
+can be read already, only the mark that it is incomplete, or what the run has recorded (_stoa/). A table
+of Iceberg and Delta that a killed run left with one catalogue alone gets the other one. What was
 begun in the last 24 hours is kept (--older-than), because a running process may still write it. Uploads
 of other programs are also kept.`,
-		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders\n" +
-			"  stoa clean s3://bucket/backup --dry-run",
-		Args: cli.Wants(cobra.ExactArgs(1)),
+		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean s3://bucket/backup --dry-run",
+		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkForm(*form); err != nil {
 				return err
@@ -84,7 +84,7 @@ func cleans(a *cli.App, t *stoa.Changer) bool {
 
 // cleanAddress removes what killed processes have left behind at an address.
 func cleanAddress(r *reporter, ctx context.Context, address string, older time.Duration) (n int, err error) {
-	uploads, objects := 0, 0
+	uploads, objects, added := 0, 0, 0
 	listed := map[string]bool{}
 	err = r.app.Remote().Clean(ctx, address, time.Now().Add(-older), r.DryRun, func(l remote.Leftover) error {
 		what := ""
@@ -92,6 +92,9 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 		case l.Upload:
 			what = "  (an upload that was not completed)"
 			uploads++
+		case l.Added:
+			what = "  (written, not removed: the second catalogue of a table that can be read by the first)"
+			added++
 		case l.Complete:
 			what = "  (what it is about can be read)"
 			objects++
@@ -99,12 +102,19 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 			objects++
 		}
 		listed[l.Name] = true
+		if l.Added && r.form == "json" {
+			return nil // these are the removed ones
+		}
 		return r.list(l.Name, what)
 	})
 	if err == nil {
 		r.FileCount = count(uploads + objects)
 		r.note("%s, %s %s", display.Count(int64(uploads), "upload"), display.Count(int64(objects), "object"),
 			would(r.DryRun, "removed"))
+		if added > 0 {
+			r.note("%s of a second catalogue %s, which a killed run had not written: the table has both then",
+				display.Count(int64(added), "object"), would(r.DryRun, "added"))
+		}
 		err = keptRecent(r, ctx, address, older, listed)
 	}
 	return uploads + objects, err

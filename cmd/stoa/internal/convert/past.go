@@ -58,8 +58,10 @@ func (f pastFlags) check(c *conversion, all allFlags) error {
 	switch {
 	case f.dry && !f.catchUp:
 		return cli.WrongUse("--dry-run goes with --catch-up, which changes a table: convert only writes new ones")
-	case all.all || all.resume || c.fileSize != "":
+	case all.all || c.fileSize != "":
 		return cli.WrongUse("--catch-up, --snapshots and --every are for one table")
+	case all.resume && f.catchUp:
+		return cli.WrongUse("--catch-up goes on by itself: the same command without --resume")
 	case f.catchUp && (len(f.moments) > 0 || f.every != "") || len(f.moments) > 0 && f.every != "":
 		return cli.WrongUse("--catch-up, --snapshots and --every exclude each other")
 	case c.to != "" && !isLake(c.to):
@@ -87,8 +89,8 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 		return err
 	}
 	kinds, err := home.Kinds(ctx)
-	if err != nil {
-		return err
+	if err != nil && !(all.resume && remote.IsUnfinished(err)) {
+		return c.unfinished(err)
 	}
 	c.to = cmp.Or(c.to, strings.Join(kinds, ","), "iceberg")
 	p.wo, err = c.options(a)
@@ -97,6 +99,11 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 	}
 	if p.oo, err = c.SourceFlags.Options(ctx, a, paths); err != nil {
 		return err
+	}
+	if c.goOn = all.resume; c.goOn {
+		if done, err := c.appeared(ctx, a, paths); done || err != nil {
+			return err
+		}
 	}
 	if f.catchUp {
 		if len(p.wo.Opts) > 0 {
@@ -107,7 +114,7 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 		err = p.snapshots(ctx, f)
 	}
 	if err != nil {
-		return err
+		return c.unfinished(err)
 	}
 	p.sum.Output, p.sum.Seconds = p.shown(), time.Since(began).Seconds()
 	if c.form == "json" {
@@ -274,7 +281,22 @@ func (c *conversion) goesOn(ctx context.Context, a *cli.App, paths []string) err
 	if done, err := c.appeared(ctx, a, paths); done || err != nil {
 		return err
 	}
-	return c.run(ctx, a, paths, false)
+	return c.unfinished(c.run(ctx, a, paths, false))
+}
+
+// unfinished names the commands with which a table goes on, if err is about one at an address that an earlier run has
+// begun.
+func (c *conversion) unfinished(err error) error {
+	if !remote.IsUnfinished(err) || !remote.Is(c.out) {
+		return err
+	}
+	at, resume := cli.ShownAddress(strings.TrimRight(c.out, "/")), ""
+	if isLake(c.to) && !c.goOn {
+		resume = "with --resume, this command finishes a table that can be read already; "
+	}
+	return fmt.Errorf("%s is being written, or its writing was interrupted; if no other run is writing there: %s"+
+		"stoa clean %s --older-than 1s removes what was left of another one, and this command then writes it", at,
+		resume, at)
 }
 
 // appeared finishes a table at an address that is to be resumed, and whose run was killed when it could be read
@@ -282,7 +304,7 @@ func (c *conversion) goesOn(ctx context.Context, a *cli.App, paths []string) err
 // missing. It reports whether there is one. A run that has ended well leaves the same as one that was then killed.
 func (c *conversion) appeared(ctx context.Context, a *cli.App, paths []string) (bool, error) {
 	if !c.goOn || !remote.Is(c.out) {
-		return false, nil
+		return false, nil // a local table appears as a whole
 	}
 	p := &past{c: c, a: a, paths: paths, dir: strings.TrimRight(c.out, "/")}
 	if _, err := a.Remote().Unmark(ctx, p.dir); err != nil {
