@@ -326,7 +326,9 @@ func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 		if v.Column = p.Name; p.Parent >= 0 || v.Stopped() {
 			continue
 		}
-		if err := t.DecodeRows(f, g, p, raw, &v.spare); err != nil {
+		old, err := t.DecodeRows(f, g, p, raw, &v.spare)
+		v.old += old
+		if err != nil {
 			v.Blame("carbon.page.damaged", err, at, at+b.Rows)
 			if errors.Is(err, fault.Corrupt) {
 				return // the other columns would have the same error

@@ -296,7 +296,8 @@ class Writer(getattr(api, "DataSourceArrowWriter", api.DataSourceWriter)):
         if not self._place:
             raise Invalid("expected a path: save(DIR)")
         self._schema, self._job = schema, "spark-" + uuid.uuid4().hex
-        self._flags = ["--to", to] * bool(to) + ["--overwrite"] * overwrite
+        self._flags = ["--to", to] * bool(to)
+        self._overwrite = ["--overwrite"] * overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         from pyspark import TaskContext
@@ -311,8 +312,8 @@ class Writer(getattr(api, "DataSourceArrowWriter", api.DataSourceWriter)):
                     columns = [_cast(c, f.type, True) for c, f in zip(batch.columns, schema)]
                     w.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
             more = [x for o in (self._opt or "").split(",") if o for x in ("--opt", o)]
-            run("load", self._place, name, *self._flags, *more, "--stage", self._job, "--task", str(out.task),
-                "--attempt", str(out.attempt))
+            run("load", self._place, name, *self._flags, *self._overwrite, *more, "--stage", self._job,
+                "--task", str(out.task), "--attempt", str(out.attempt))
         return out
 
     def commit(self, messages: list) -> None:

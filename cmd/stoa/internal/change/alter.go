@@ -28,6 +28,9 @@ The Hive metastore is not updated: register the table there again (REFRESH TABLE
 	cmd.Flags().StringVar(&column, "column", "", "rename this `COLUMN` instead of the table")
 	return onTable(a, cmd, func(t *target) error {
 		if column == "" {
+			if err := t.withoutJobs(); err != nil {
+				return err
+			}
 			err := t.Rename(t.ctx, stoa.RenameOptions{To: t.args[0], DryRun: t.dry})
 			return t.wouldBe(ofName(err), "it would be renamed to %s", t.args[0])
 		}

@@ -25,6 +25,9 @@ func DropCmd(a *cli.App) *cobra.Command {
 			return &cli.UseError{Message: "drop removes " + t.Place().Dir + ", which cannot be undone",
 				Hint: "add --yes to do it"}
 		}
+		if err := t.withoutJobs(); err != nil {
+			return err
+		}
 		d, err := t.Drop(t.ctx, stoa.DropOptions{DryRun: t.dry})
 		if err == nil {
 			t.FileCount, t.Bytes = count(d.Files), count(d.Bytes)

@@ -48,6 +48,28 @@ func (s *staging) asked() bool {
 	return s.stage != "" || s.commit != "" || s.abort != "" || s.older != 0
 }
 
+// ofRows are flags about the rows of a load, which mean nothing at the end of a job, when these are staged.
+var ofRows = []string{"overwrite", "partition", "where", "opt", "dictionary", "bad-action", "bad-records"}
+
+// misplaced returns an error if a flag was given that the phase would ignore.
+func (s *staging) misplaced(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if given("dry-run") {
+		return &cli.UseError{Message: "a load in two phases has no dry run",
+			Hint: "with --dry-run, and without --stage, load says what the rows would do"}
+	}
+	for _, name := range ofRows {
+		switch {
+		case !given(name):
+		case s.stage == "":
+			return cli.WrongUse("--%s: expected it where the rows are staged, found it at the end of the job", name)
+		case strings.HasPrefix(name, "bad-"):
+			return cli.WrongUse("--%s: staged rows are all committed or none: expected no --stage", name)
+		}
+	}
+	return nil
+}
+
 // check returns an error for flags that do not go together, or for a wrong number of arguments.
 func (s *staging) check(args []string) error {
 	n := 0
@@ -94,6 +116,9 @@ func (l *loading) place(cmd *cobra.Command, table string) (string, *stoa.Changer
 // inPhases runs a load that stages rows, or ends a job.
 func (l *loading) inPhases(cmd *cobra.Command, args []string) error {
 	ctx, s := cmd.Context(), &l.staging
+	if err := s.misplaced(cmd); err != nil {
+		return err
+	}
 	if remote.Is(args[0]) {
 		return fault.Unsupportedf(fault.Span{Object: cli.ShownAddress(args[0])}, "",
 			"rows are staged on a disk only; load without --stage adds rows to a table at an address")
@@ -211,4 +236,17 @@ func (l *loading) readWinners(name string) ([]int, error) {
 		out = append(out, n)
 	}
 	return out, lines.Err()
+}
+
+// withoutJobs returns an error if rows are staged for the table: their job would belong to whatever has its name next.
+func (t *target) withoutJobs() error {
+	if remote.Is(t.result.Table) { // jobs are on disks only
+		return nil
+	}
+	jobs, err := stage.Jobs(t.Place().Dir)
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	return fault.Invalidf("%s: rows are staged for job %s: stoa load %s --commit or --abort ends it", t.result.Table,
+		jobs[0].Name, t.result.Table)
 }

@@ -428,7 +428,7 @@ func (l *Load) closeEmpty(ctx context.Context, sum *LoadSummary) error {
 		text = DayFirstTime
 	}
 	l.abandon()
-	if err := removeSegment(l.dir, l.segment, l.stamp); err != nil {
+	if err := errors.Join(removeSegment(l.dir, l.segment, l.stamp), l.stream.remove()); err != nil {
 		return err
 	}
 	defer l.coder.release()
@@ -529,7 +529,7 @@ func (l *Load) Abort(ctx context.Context) error {
 	defer l.coder.release()
 	l.abandon()
 	var errs []error
-	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp), l.removeOutside())
+	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp), l.removeOutside(), l.stream.remove())
 	errs = append(errs, changeStatus(ctx, l.dir, func(s *status.StatusFile) error {
 		s.Remove(func(e status.StatusEntry) bool {
 			return e.Text("loadName") == l.segment && e.Loading()

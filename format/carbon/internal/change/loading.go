@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,6 +153,21 @@ type LoadSummary = format.LoadSummary
 type streamTask struct {
 	w     *datafile.StreamWriter
 	files *filePlace
+}
+
+// remove removes the files of the segment: no load has its number, and their names have no time.
+func (s *streamTask) remove() error {
+	if s.files == nil {
+		return nil
+	}
+	var errs []error
+	for _, name := range []string{datafile.StreamIndexName, s.w.Name()} {
+		if err := os.Remove(filepath.Join(s.files.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	_ = os.Remove(s.files.dir) // fails unless it is empty
+	return errors.Join(errs...)
 }
 
 // fitsStream returns an error if the table cannot have a segment of rows, by the rules of CarbonData.

@@ -31,6 +31,10 @@ const (
 	streamBytes = 32 << 20
 )
 
+// Gregorian begins the marker of a row-format file whose dates and times are Gregorian throughout. CarbonData's markers
+// are random numbers, of which one in 2⁴⁸ begins so; nothing else in such a file can say it.
+var Gregorian = []byte("stoa-g")
+
 // StreamWriter writes a row-format file, see streamFile, and the index of its directory.
 type StreamWriter struct {
 	p      *WritePlan
@@ -75,7 +79,7 @@ func NewStream(ctx context.Context, p *WritePlan, to OutPlace) (*StreamWriter, e
 		w.roots = append(w.roots, slices.Index(p.Roots, f.Col))
 		w.cells = append(w.cells, page.NewCells(f.Col))
 	}
-	rand.Read(w.sync[:])
+	rand.Read(w.sync[copy(w.sync[:], Gregorian):])
 	// the time is 0 in CarbonData's, too: the file grows
 	w.name = fmt.Sprintf("part-0-%s_batchno0-0-%s-0.%s.carbondata", p.Task, p.Segment, p.o.Codec)
 	if w.out, err = to.CreateFile(ctx, w.name); err != nil {
@@ -84,6 +88,14 @@ func NewStream(ctx context.Context, p *WritePlan, to OutPlace) (*StreamWriter, e
 	w.buf = bufio.NewWriterSize(w.out, 1<<20)
 	h := layout.Header{Version: 3, Columns: p.list, Stamp: p.stamp, Sync: w.sync[:], Compressor: p.o.Codec}
 	return w, w.put(layout.ThriftBytes(h.Put))
+}
+
+// Name is the name of the file; "" if w is nil.
+func (w *StreamWriter) Name() string {
+	if w == nil {
+		return ""
+	}
+	return w.name
 }
 
 func (w *StreamWriter) put(b []byte) error {

@@ -9,6 +9,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/vec"
 
@@ -78,22 +79,25 @@ func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) 
 	return c, nil
 }
 
-// DecodeRows decodes a column of blocklet g of a row-format file from its stored bytes, and discards the values.
-func (t *Table) DecodeRows(f *datafile.DataFile, g int, p *schema.Physical, stored []byte, a *vec.Arena) error {
+// DecodeRows decodes a column of blocklet g of a row-format file from its stored bytes, and discards the values. It
+// returns how many of them are dates and times before 15 October 1582.
+func (t *Table) DecodeRows(f *datafile.DataFile, g int, p *schema.Physical, stored []byte, a *vec.Arena) (old int64,
+	err error) {
 	c, err := t.newStreamChunk(f, g, p.Col)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	page, err := c.Next(context.Background())
+	rows, err := c.Next(context.Background())
 	if err != nil {
-		return nil // no rows
+		return 0, nil // no rows
 	}
 	dst, err := vec.New(p.Type, memory.DefaultAllocator)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer dst.Release()
 	defer a.Reset()
-	return c.Decode(&format.Task{Page: page, N: page.Entries, Bytes: [][]byte{stored}, Scratch: a,
+	err = c.Decode(&format.Task{Page: rows, N: rows.Entries, Bytes: [][]byte{stored}, Scratch: a,
 		Limits: f.Limits}, dst)
+	return page.Old(dst), err
 }

@@ -8,6 +8,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -167,10 +168,11 @@ func (t *Table) Hybrid(f *datafile.DataFile) bool {
 	return t.Ids == nil || n < 2 || major < 2 || major == 2 && minor < 2
 }
 
-// SaysCalendar reports whether a file's footer states that its dates and times are Gregorian throughout, as the footers
-// of stoa do.
+// SaysCalendar reports whether a file states that its dates and times are Gregorian throughout, as those of stoa do: in
+// the footer or, in a row-format file, which has none, by its marker.
 func SaysCalendar(f *datafile.DataFile) bool {
-	return strings.HasPrefix(f.Footer.Extra["written_by"], "stoa") ||
+	return f.Stream != nil && bytes.HasPrefix(f.Header.Sync, datafile.Gregorian) ||
+		strings.HasPrefix(f.Footer.Extra["written_by"], "stoa") ||
 		f.Footer.Extra["calendar"] == string(ProlepticCalendar)
 }
 
