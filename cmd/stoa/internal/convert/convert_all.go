@@ -241,10 +241,8 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	if err := errors.Join(r.assemble(ctx), r.vanished(tables)); err != nil {
 		return 0, err
 	}
-	if !remote.Is(r.dir) { // what is done is not written again: nothing else would sweep beside it
-		for _, t := range tables {
-			store.Local{}.Sweep(filepath.Join(r.dir, t.output))
-		}
+	if err := r.leftovers(tables); err != nil {
+		return 0, err
 	}
 	// A run that did nothing a later one could use leaves no state file.
 	finished := r.worst == nil

@@ -14,8 +14,10 @@ import (
 	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/rerun"
 	"stoa/region"
+	"stoa/store"
 	"stoa/store/remote"
 )
 
@@ -201,4 +203,52 @@ func (r *allRun) vanished(tables []oneTable) error {
 func sharesWith(d *rerun.Table, t oneTable) bool {
 	return t.id != "" && t.id == d.ID || slices.Contains(d.Parts, t.table) || slices.Contains(t.parts, d.Name) ||
 		slices.ContainsFunc(t.parts, func(p string) bool { return slices.Contains(d.Parts, p) })
+}
+
+// leftovers removes what killed runs have begun of tables that are done: these are not written again, and nothing else
+// would remove it. It reports outputs of earlier runs that were set aside and of which there is no record any more.
+func (r *allRun) leftovers(tables []oneTable) error {
+	if remote.Is(r.dir) {
+		return nil
+	}
+	for _, t := range tables {
+		place := filepath.Join(r.dir, t.output)
+		store.Local{}.Sweep(place)
+		begun := strings.TrimSuffix(place, r.c.ext) + catchup.Unfinished
+		if r.state.Find(t.source) == nil || !r.begunByStoa(begun) {
+			continue
+		}
+		if err := os.RemoveAll(begun); err != nil {
+			return err
+		}
+	}
+	all, err := os.ReadDir(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), earlierMark) {
+			continue
+		}
+		name := filepath.Join(r.dir, e.Name())
+		why := &rerun.EarlierError{Text: name + ": an earlier run wrote it, and a later one set it aside and was " +
+			"killed; no record says of which table it is, and it may have rows that nothing else has: compare it, " +
+			"and remove it or give it another name"}
+		r.printError(why)
+		r.noteTable(oneTable{source: name}, tableOutcome{err: why})
+	}
+	return err
+}
+
+// begunByStoa reports whether a directory has the journal of a run that writes a table in several files, and nothing
+// besides such files.
+func (r *allRun) begunByStoa(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, pieces.JournalFile)); err != nil {
+		return false
+	}
+	all, err := os.ReadDir(dir)
+	other := func(e os.DirEntry) bool {
+		return !strings.HasPrefix(e.Name(), ".stoa-") && !(r.c.ext != "" && strings.HasSuffix(e.Name(), r.c.ext))
+	}
+	return err == nil && !slices.ContainsFunc(all, other)
 }
