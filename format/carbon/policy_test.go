@@ -58,7 +58,7 @@ func TestCompactionPolicy(t *testing.T) {
 		{"carbon.major.compaction.size=1", "", true, "[{[0 1] 0.1} {[2 3] 2.1} {[4 5] 4.1}]"},
 		{"carbon.major.compaction.size=1", "major_compaction_size=2000", true, "[{[0 1 2 3 4 5 6] 0.1}]"},
 		{"carbon.numberof.preserve.segments=-1", "", false, "invalid"},
-		{"", "compaction_level_threshold=4,x", false, "invalid"},
+		{"carbon.compaction.level.threshold=4,x", "", false, "invalid"},
 	} {
 		c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Formats: formats})
 		if err != nil {

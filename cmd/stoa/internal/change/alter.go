@@ -27,6 +27,9 @@ The Hive metastore is not updated: register the table there again (REFRESH TABLE
 	}
 	cmd.Flags().StringVar(&column, "column", "", "rename this `COLUMN` instead of the table")
 	return onTable(a, cmd, func(t *target) error {
+		if strings.TrimSpace(t.args[0]) == "" {
+			return cli.WrongUse("the new name is blank")
+		}
 		if column == "" {
 			if err := t.withoutJobs(); err != nil {
 				return err

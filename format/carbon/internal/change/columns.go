@@ -3,10 +3,12 @@ package change
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -15,6 +17,8 @@ import (
 	"stoa/format/carbon/internal/status"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // changeSchema reads the schema, calls change, and writes it, under its lock. With dry the schema is not written.
@@ -52,6 +56,9 @@ func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry 
 		f.Name = strings.ToLower(f.Name)
 		if t.FindColumn(f.Name) != nil {
 			return fault.Invalidf("the table %s has a column %q", dir, f.Name)
+		}
+		if err := checkName(f.Name); err != nil {
+			return err
 		}
 		o := schema.DefaultWriteOptions()
 		list, err := schema.PlanColumns(arrow.NewSchema([]arrow.Field{f}, nil), &o)
@@ -107,16 +114,25 @@ func inCarbonOrder(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 	return slices.Concat(lists[:]...)
 }
 
-// defaultBytes encodes a default for the schema; see schema.DefaultValue.
+// defaultBytes encodes a default for the schema; see schema.DefaultValue. A value that a load into the column would
+// refuse, or that would be read as null, is Invalid: compactions write defaults as values.
 func defaultBytes(c *schema.Column, s string) ([]byte, error) {
-	v, err := schema.ParseValue(c, s, nil)
-	if c.Type == layout.TypeTimestamp { // also as stoa prints it
-		v, err = page.ParseExact(c, s)
+	v, err := page.ParseConstant(c, s)
+	if err == nil && (math.IsNaN(v.F) || math.IsInf(v.F, 0)) {
+		err = fault.Invalidf("%q would be read as null", s)
+	}
+	if err == nil && c.Type != layout.TypeBinary && !utf8.ValidString(s) {
+		err = fault.Invalidf("%q is not UTF-8", s)
+	}
+	if err == nil {
+		err = storable(c, s)
 	}
 	if err != nil {
 		return nil, fault.Invalidf("the default of column %s: %v", c.Name, err)
 	}
 	switch c.Type {
+	case layout.TypeBoolean:
+		return []byte(strconv.FormatBool(v.I != 0)), nil
 	case layout.TypeTimestamp:
 		return binary.BigEndian.AppendUint64(nil, uint64(v.I)^1<<63), nil
 	case layout.TypeDate:
@@ -125,6 +141,23 @@ func defaultBytes(c *schema.Column, s string) ([]byte, error) {
 		return page.DecimalBytes(v.D, c.Scale), nil
 	}
 	return []byte(s), nil
+}
+
+// storable returns an error if a text is not a value that a load can write into a column.
+func storable(c *schema.Column, s string) error {
+	var b array.Builder = array.NewStringBuilder(memory.DefaultAllocator)
+	if c.Type == layout.TypeBinary {
+		b = array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	}
+	defer b.Release()
+	b.(interface{ AppendString(s string) }).AppendString(s)
+	a := b.NewArray()
+	defer a.Release()
+	x, o := page.NewCells(c), schema.DefaultWriteOptions()
+	if err := x.Add(c, a, 0, 1, &o); err != nil {
+		return err
+	}
+	return x.CheckEmptyBytes(c)
 }
 
 // fixedBySpatial returns Invalid if a geohash index consists of a column, or is computed from it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,14 +64,6 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 	return l, nil
 }
 
-// policy says which segments are compacted. The zero value of each field but levels permits all.
-type policy struct {
-	levels   []int // so many loads, and so many results of that
-	preserve int   // the newest segments, which are left as they are
-	days     int   // only loads of so many days go together
-	size     int64 // bytes of data that a major compaction makes at most
-}
-
 // policyOf reads the policy from the file settings, unless it is "", and from the table's properties, which have
 // precedence, as in CarbonData. A value that CarbonData does not accept is Invalid.
 func policyOf(dir, settings string) (p policy, err error) {
@@ -89,18 +80,7 @@ func policyOf(dir, settings string) (p policy, err error) {
 		given = table.Properties(b)
 	}
 	p.levels = []int{4, 3}
-	for _, x := range []struct {
-		file, own string
-		from, to  int
-		set       func(n []int)
-	}{
-		{"carbon.compaction.level.threshold", "compaction_level_threshold", 0, 100, func(n []int) { p.levels = n }},
-		{"carbon.numberof.preserve.segments", "compaction_preserve_segments", 0, 100,
-			func(n []int) { p.preserve = n[0] }},
-		{"carbon.allowed.compaction.days", "allowed_compaction_days", 0, 100, func(n []int) { p.days = n[0] }},
-		{"carbon.major.compaction.size", "major_compaction_size", 0, math.MaxInt32,
-			func(n []int) { p.size = int64(n[0]) << 20 }},
-	} {
+	for _, x := range policyProperties {
 		key, v := x.file, given[x.file]
 		for k, own := range t.Properties {
 			if strings.EqualFold(k, x.own) {
@@ -110,16 +90,11 @@ func policyOf(dir, settings string) (p policy, err error) {
 		if v == "" {
 			continue
 		}
-		var list []int
-		for s := range strings.SplitSeq(v, ",") {
-			n, err := strconv.Atoi(strings.TrimSpace(s))
-			if err != nil || n < x.from || n > x.to {
-				return p, fault.Invalidf("carbon: property %s: expected a number from %d to %d, found %q", key, x.from,
-					x.to, v)
-			}
-			list = append(list, n)
+		list, err := x.numbers(key, v)
+		if err != nil {
+			return p, err
 		}
-		x.set(list)
+		x.set(&p, list)
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 )
 
@@ -25,7 +26,7 @@ func DropPartition(ctx context.Context, dir string, of format.PartitionValues, d
 	drop := func(s *status.StatusFile) error {
 		out, err = dropPlaces(dir, *s, "", max(stamp, lastStamp(*s)+1), dry, m.has)
 		if err == nil && len(out.Partitions) == 0 {
-			err = fault.Invalidf("%s has no partition %s", dir, m)
+			out.Partitions, err = dropEmpty(dir, m, dry)
 		}
 		return err
 	}
@@ -37,6 +38,30 @@ func DropPartition(ctx context.Context, dir string, of format.PartitionValues, d
 		return out, err
 	}
 	return out, changeStatus(ctx, dir, drop)
+}
+
+// dropEmpty removes the directory of a partition without segments, which AddPartition made, with the directories above
+// it that it leaves empty. A directory with files is none. It returns the partition.
+func dropEmpty(dir string, m *partitionMatch, dry bool) ([]string, error) {
+	names := m.dirs()
+	full := filepath.Join(append([]string{dir}, names...)...)
+	list, err := os.ReadDir(full)
+	if err != nil || len(list) > 0 {
+		return nil, fault.Invalidf("%s has no partition %s", dir, m)
+	}
+	if dry {
+		return []string{m.String()}, nil
+	}
+	if err := os.Remove(full); err != nil {
+		return nil, err
+	}
+	for range names[1:] {
+		full = filepath.Dir(full)
+		if os.Remove(full) != nil { // others are in it
+			break
+		}
+	}
+	return []string{m.String()}, nil
 }
 
 // AddPartition creates the directory of an empty partition or, if location is set, adds the directory there as a
@@ -54,6 +79,12 @@ func AddPartition(ctx context.Context, dir string, of format.PartitionValues, lo
 	if len(m.columns) < len(t.Partition.Columns) {
 		return "", fault.Invalidf("expected a value of each of the %d partition columns, found %s",
 			len(t.Partition.Columns), m)
+	}
+	for i, c := range m.columns {
+		if c.Type == layout.TypeDecimal && !m.values[i].D.FitsInPrecision(c.Precision) {
+			return "", fault.Invalidf("partition column %s: %s has more than %d digits", c.Name, m.texts[i],
+				c.Precision)
+		}
 	}
 	if location != "" {
 		return addPlace(ctx, dir, format.NewSegment{Path: location}, m.dirs(), dry)

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,13 @@ func checkProperties(props map[string]string) error {
 		low, v := strings.ToLower(k), props[k]
 		if field := ownProperties[low]; field != "" {
 			return fault.Invalidf("carbon: property %s: set TableSpec.%s instead", k, field)
+		}
+		for i := range policyProperties {
+			if x := &policyProperties[i]; x.own == low {
+				if _, err := x.numbers(k, v); err != nil {
+					return err
+				}
+			}
 		}
 		want, known := propertyValues[low]
 		switch {
@@ -78,4 +86,43 @@ func (s *TableSpec) checkRange(list []layout.ColumnSchema) error {
 		return nil
 	}
 	return fault.Invalidf("carbon: property %s: there is no column %q", rangeColumn, want)
+}
+
+// policy says which segments are compacted. The zero value of each field but levels permits all.
+type policy struct {
+	levels   []int // so many loads, and so many results of that
+	preserve int   // the newest segments, which are left as they are
+	days     int   // only loads of so many days go together
+	size     int64 // bytes of data that a major compaction makes at most
+}
+
+// policyProperty is a property of which a policy consists: its name in a file of settings, and as that of a table.
+type policyProperty struct {
+	file, own string
+	from, to  int
+	set       func(p *policy, n []int)
+}
+
+var policyProperties = []policyProperty{
+	{"carbon.compaction.level.threshold", "compaction_level_threshold", 0, 100,
+		func(p *policy, n []int) { p.levels = n }},
+	{"carbon.numberof.preserve.segments", "compaction_preserve_segments", 0, 100,
+		func(p *policy, n []int) { p.preserve = n[0] }},
+	{"carbon.allowed.compaction.days", "allowed_compaction_days", 0, 100,
+		func(p *policy, n []int) { p.days = n[0] }},
+	{"carbon.major.compaction.size", "major_compaction_size", 0, math.MaxInt32,
+		func(p *policy, n []int) { p.size = int64(n[0]) << 20 }},
+}
+
+// numbers parses a value of the property, which is called key.
+func (x *policyProperty) numbers(key, v string) (list []int, err error) {
+	for s := range strings.SplitSeq(v, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || n < x.from || n > x.to {
+			return nil, fault.Invalidf("carbon: property %s: expected a number from %d to %d, found %q", key, x.from,
+				x.to, v)
+		}
+		list = append(list, n)
+	}
+	return list, nil
 }

@@ -88,10 +88,29 @@ func DropTable(ctx context.Context, dir, store string) error {
 		}
 		defer unlock()
 	}
+	if err := checkIdle(dir); err != nil {
+		return err
+	}
 	if err := os.Remove(filepath.Join(dir, "Metadata", "schema")); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(dir), touchStore(store))
+}
+
+// checkIdle returns Invalid if a load into the table in dir is running: one whose entry says so, and whose lock is
+// held. The entry of a load that was killed is no reason, nor is a tablestatus that cannot be read.
+func checkIdle(dir string) error {
+	s, err := status.ReadEntries(status.StatusPath(dir))
+	if err != nil {
+		return nil
+	}
+	for _, x := range s {
+		e := status.StatusEntry(x)
+		if n := e.Text("loadName"); e.Loading() && !status.Free(dir, "Segment_"+n+".lock") {
+			return fault.Invalidf("segment %s of %s is being loaded: wait until that load has ended", n, dir)
+		}
+	}
+	return nil
 }
 
 // renameTable moves the directory of a table to another place, which must not exist. The files of a table do not
@@ -113,7 +132,7 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 			"has it by its full name, where it would be no more", folder)
 	}
 	if dry {
-		return nil
+		return checkIdle(p.Dir)
 	}
 	for _, name := range []string{status.LockStatus, status.LockSchema} {
 		unlock, err := status.Lock(ctx, p.Dir, name, status.LockWait)
@@ -121,6 +140,9 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 			return err
 		}
 		defer unlock()
+	}
+	if err := checkIdle(p.Dir); err != nil {
+		return err
 	}
 	above := filepath.Dir(filepath.Clean(to.Dir))
 	if err := os.MkdirAll(above, 0o777); err != nil {

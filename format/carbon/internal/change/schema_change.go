@@ -24,6 +24,9 @@ var namingProperties = []string{"sort_columns", "long_string_columns", "local_di
 // Nothing is written but the schema: data files have columns by their ids. A column that does not exist, a name that is
 // taken, another type, and a bucket or partition column are Invalid.
 func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry bool) error {
+	if c.Name == "" && c.Type == nil {
+		return fault.Invalidf("expected a new name or type of column %s, found neither", c.Column)
+	}
 	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
 		at, err := alterable(t, dir, c.Column)
 		if err != nil {
@@ -40,6 +43,9 @@ func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry boo
 				return err
 			}
 			if err := widen(&t.Columns[at], *c.Type); err != nil {
+				return err
+			}
+			if err := checkDefault(&schema.Column{ColumnSchema: &t.Columns[at]}); err != nil {
 				return err
 			}
 		}
@@ -127,8 +133,23 @@ func renameColumn(t *layout.TableSchema, list []layout.ColumnSchema, name, dir s
 	return nil
 }
 
+// checkDefault returns Invalid if a column's default is not a value of its type.
+func checkDefault(c *schema.Column) error {
+	v, err := schema.DefaultValue(c)
+	if err == nil && c.Type == layout.TypeDecimal && !v.D.FitsInPrecision(c.Precision) {
+		err = fault.Invalidf("%s has more than %d digits", v.D.ToString(c.Scale), c.Precision)
+	}
+	if err != nil {
+		return fault.Invalidf("the default of column %s: %v", c.Name, err)
+	}
+	return nil
+}
+
 // checkName returns an error if a column cannot be created with the name.
 func checkName(name string) error {
+	if strings.TrimSpace(name) == "" {
+		return fault.Invalidf("the name %q of a column is blank", name)
+	}
 	o := schema.DefaultWriteOptions()
 	f := arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int32}
 	_, err := schema.PlanColumns(arrow.NewSchema([]arrow.Field{f}, nil), &o)
@@ -160,6 +181,21 @@ func widen(c *layout.ColumnSchema, f arrow.Field) error {
 			c.Name, c.Type)
 	}
 	c.Type, c.Precision, c.Scale = to.Type, to.Precision, to.Scale
+	return nil
+}
+
+// checkColumnNames returns Invalid if a property names a column that the table does not have.
+func checkColumnNames(t *layout.TableSchema, given map[string]string) error {
+	for _, k := range layout.SortedKeys(given) {
+		if !slices.Contains(namingProperties, strings.ToLower(k)) {
+			continue
+		}
+		for name := range strings.SplitSeq(given[k], ",") {
+			if name = strings.TrimSpace(name); name != "" && t.FindColumn(name) == nil {
+				return fault.Invalidf("carbon: property %s: there is no column %q", k, name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -202,6 +238,9 @@ func SetProperties(ctx context.Context, dir string, props map[string]*string, dr
 			}
 		}
 		if err := checkProperties(given); err != nil {
+			return err
+		}
+		if err := checkColumnNames(t, given); err != nil {
 			return err
 		}
 		if t.Buckets > 0 && t.Properties["sort_scope"] != "" {
