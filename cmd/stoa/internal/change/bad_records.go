@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 		o.Bad = stoa.BadIgnore
 	}
 	x.app, o.OnBad = a, x.add
-	if x.file == "" || o.DryRun {
+	if x.file == "" {
 		return nil
 	}
 	a.Reads(table) // otherwise the file would count as a stray part of the table
@@ -76,6 +77,10 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 	}
 	if _, err := os.Lstat(x.file); err == nil {
 		return &cli.UseError{Message: x.file + " exists", Hint: "name another file for the bad rows, or remove it"}
+	}
+	if o.DryRun { // nothing is written, but it must be possible
+		_, err := os.Stat(filepath.Dir(x.file))
+		return err
 	}
 	var err error
 	x.out, err = stoa.Create(ctx, x.file, sc, stoa.CreateOptions{Formats: a.Formats, NoCheck: true})
