@@ -308,6 +308,7 @@ stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudu
 stoa/cmd/stoa/internal/register: std format/iceberg
 stoa/cmd/stoa/internal/catchup: std arrow fault format format/icebergdelta region stoa store store/remote
   internal/content internal/fit internal/settle format/iceberg format/delta
+stoa/cmd/stoa/internal/change: noformat format/text
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
 stoa/internal/soak        : std

@@ -14,6 +14,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/format"
 )
 
 // badRecords handles rows that the table cannot hold during a load.
@@ -23,6 +24,7 @@ type badRecords struct {
 	out          *stoa.Writer // of the file; nil: there is no file
 	rows         int64
 	done         bool // the file is complete
+	texts        badTexts
 }
 
 // badActions are the actions, in CarbonData's terms.
@@ -87,17 +89,17 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 	return err
 }
 
-// add reports a bad row.
-func (x *badRecords) add(b stoa.BadRow) error {
+// report reports a bad row, which is as it came, and its number among all rows.
+func (x *badRecords) report(number int64, row arrow.RecordBatch, why []format.Misfit) error {
 	if x.rows++; x.rows <= maxReported {
-		for _, m := range b.Why {
-			x.app.Note("row %d: column %s: %s", b.Number, m.Column, m.Reason)
+		for _, m := range why {
+			x.app.Note("row %d: column %s: %s", number, m.Column, m.Reason)
 		}
 	}
 	if x.out == nil {
 		return nil
 	}
-	return x.out.Write(context.Background(), b.Row)
+	return x.out.Write(context.Background(), row)
 }
 
 // written closes the file of bad rows after all rows were read and before the load is committed, so that no row is

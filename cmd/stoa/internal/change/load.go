@@ -182,7 +182,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := openFor(l.app, ctx, c, args[1:], oo, l.bad.asked())
+	t, err := openFor(l.app, ctx, c, args[1:], oo, &l.bad)
 	if err != nil {
 		return err
 	}
@@ -194,9 +194,12 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	given := false
+	given, sc, scan := false, l.bad.schema(sc), t.Scan(ctx, spec)
+	if l.bad.asked() {
+		scan = l.bad.parsed(sc, scan)
+	}
 	rows := func(yield func(arrow.RecordBatch, error) bool) {
-		for b, err := range t.Scan(ctx, spec) {
+		for b, err := range scan {
 			if given = true; !yield(b, err) {
 				return
 			}
@@ -210,6 +213,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 		s, err = c.Merge(ctx, sc, rows, stoa.MergeOptions{AppendOptions: o, Key: listed(l.key)})
 	} else {
 		s.AppendResult, err = c.Append(ctx, sc, rows, o)
+		s.Bad = l.bad.rows
 		err = l.bad.end(ctx, err, o.DryRun)
 	}
 	if given {
@@ -252,11 +256,10 @@ func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (
 }
 
 // openFor opens sources to be loaded into a table. Text files say little about types: columns that are nested, binary,
-// decimal or text in the table are read as such, because guessing might lose values or cannot recognize them. With
-// texts, all columns that are not nested or binary are read as text, so that the load finds the values that do not fit
-// their column.
+// decimal or text in the table are read as such, because guessing might lose values or cannot recognize them. If bad
+// asks for it, all columns are read as text, so that the values that do not fit their column are found later.
 func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions,
-	texts bool) (*stoa.Table, error) {
+	bad *badRecords) (*stoa.Table, error) {
 	t, err := source.OpenAll(a, ctx, paths, o)
 	if err != nil || o.Opts["schema"] != "" ||
 		slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
@@ -275,8 +278,8 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 			continue
 		}
 		want := target.Schema().Field(k).Type
-		if texts && !arrow.IsNested(want.ID()) && !binaryType(want) {
-			want = arrow.BinaryTypes.String
+		if bad != nil && bad.asked() {
+			want = bad.asText(f.Name, want)
 		} else if !readsAs(want, f.Type) {
 			continue
 		}

@@ -154,7 +154,7 @@ func (l *loading) stageRows(ctx context.Context, args []string, place string, c 
 	}
 	var t *stoa.Table
 	if c != nil {
-		t, err = openFor(l.app, ctx, c, args[1:], oo, false)
+		t, err = openFor(l.app, ctx, c, args[1:], oo, nil)
 	} else {
 		t, err = source.OpenAll(l.app, ctx, args[1:], oo)
 	}
