@@ -104,7 +104,7 @@ func TestServersWithoutRecord(t *testing.T) {
 
 // TestServersPutThereSince: directories of a master or a tablet server that somebody has put in place of those of an
 // earlier run, since it ended or was killed while it made them, and files put into its master, stay as they are, and
-// are named. When they are moved away, the run goes on, and writes a master. A run that has nothing to write succeeds.
+// are named. When they are moved away, the run goes on, and writes a master.
 func TestServersPutThereSince(t *testing.T) {
 	cluster, rows := fewTables(t, "d_raw", "key_all")
 	one, _ := fewTables(t, "d_raw")
@@ -138,8 +138,8 @@ func TestServersPutThereSince(t *testing.T) {
 			}
 			writeFiles(t, out, x.mine)
 			if !x.killed {
-				if status, text := printedBy(append(args, "--resume")...); status != 0 {
-					t.Errorf("%v, %s: with nothing to do: status %d: %s", verb, x.name, status, text)
+				if status, text := printedBy(append(args, "--resume")...); status == 0 {
+					t.Errorf("%v, %s: with nothing else to do: status %d: %s", verb, x.name, status, text)
 				}
 			}
 			writeFiles(t, in, cluster)
@@ -164,6 +164,54 @@ func TestServersPutThereSince(t *testing.T) {
 			for table, n := range rows {
 				if _, text := printedBy("count", out+"#"+table); strings.TrimSpace(text) != fmt.Sprint(n) {
 					t.Errorf("%v, %s, killed %t: %s: %s rows, want %d", verb, x.name, x.killed, table, text, n)
+				}
+			}
+		}
+	}
+}
+
+// TestServersThatAreGone: what somebody has removed of the servers that a run has made is written again by the next
+// one, or is named if the rest cannot do without it.
+func TestServersThatAreGone(t *testing.T) {
+	cluster, rows := fewTables(t, "d_raw", "key_all")
+	for _, verb := range [][]string{{"rescue"}, {"convert", "--all"}} {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+		writeFiles(t, in, cluster)
+		args := append(slices.Clone(verb), in, "-o", out, "--to", "kudu-fs")
+		if status, text := printedBy(args...); status != 0 {
+			t.Fatalf("%v: status %d: %s", verb, status, text)
+		}
+		for _, x := range []struct {
+			gone   []string
+			status int
+		}{
+			{[]string{"master"}, 0}, {[]string{"tserver"}, 2}, {[]string{"master"}, 0},
+			{[]string{"master", "tserver"}, 0},
+		} {
+			for i, name := range x.gone {
+				err := os.RemoveAll(filepath.Join(out, name))
+				if err == nil && i == 1 { // an empty directory is gone, too
+					err = os.Mkdir(filepath.Join(out, name), 0o755)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			status, text := printedBy(append(args, "--resume")...)
+			if status != x.status || status != 0 && !strings.Contains(strings.Join(strings.Fields(text), " "),
+				filepath.Join(out, "tserver")+" is gone") {
+				t.Errorf("%v, %q gone: status %d: %s", verb, x.gone, status, text)
+			}
+			if status != 0 {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(out, "master", "instance")); err != nil {
+				t.Errorf("%v, %q gone: %v", verb, x.gone, err)
+			}
+			for table, n := range rows {
+				if _, text := printedBy("count", out+"#"+table); strings.TrimSpace(text) != fmt.Sprint(n) {
+					t.Errorf("%v, %q gone: %s: %s rows, want %d", verb, x.gone, table, text, n)
 				}
 			}
 		}

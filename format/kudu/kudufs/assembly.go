@@ -191,6 +191,9 @@ func (a *assembly) Own(ctx context.Context, name string, tables []string) error 
 	dir := filepath.Join(a.dir, name)
 	all, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(all) == 0 {
+		if name == serverDir && len(tables) > 0 {
+			return fault.Invalidf("%s is gone: expected the tables %s", dir, strings.Join(tables, ", "))
+		}
 		return nil
 	}
 	if err != nil {

@@ -173,16 +173,40 @@ func (r *allRun) beginAssembly(ctx context.Context, tables []oneTable) (err erro
 	if r.assembly, err = to.Assemble(ctx, r.dir); err != nil {
 		return err
 	}
-	pending := func(t oneTable) bool { return r.state.Find(t.source) == nil }
-	if slices.ContainsFunc(tables, pending) {
-		if err := r.ours(ctx, to.Assembled); err != nil {
-			return err
-		}
+	r.gone(to.Assembled)
+	if err := r.ours(ctx, to.Assembled); err != nil {
+		return err
 	}
 	if r.state.Assembling { // a run was killed then
 		err = r.assemble(ctx)
 	}
 	return err
+}
+
+// taken reports whether there is something under a name in the directory of the run, other than an empty directory.
+func (r *allRun) taken(name string) bool {
+	all, err := os.ReadDir(filepath.Join(r.dir, name))
+	return len(all) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
+// gone makes the run write again what an earlier one has made and somebody has removed: all tables, if nothing of their
+// place is left, or what they have in common.
+func (r *allRun) gone(names []string) {
+	left := 0
+	for _, name := range names {
+		if r.taken(name) {
+			left++
+		}
+	}
+	for _, d := range r.state.Current() {
+		switch {
+		case !d.Taken:
+		case left == 0:
+			r.state.Forget(d.Source)
+		case left < len(names):
+			r.state.Assembling = true
+		}
+	}
 }
 
 // unshared returns an error if any of the directories that a place consists of is there, and no run has recorded that
@@ -193,10 +217,7 @@ func (r *allRun) unshared(ctx context.Context, names []string) error {
 		return nil
 	}
 	for _, name := range names {
-		place := filepath.Join(r.dir, name)
-		if there, err := cli.Taken(ctx, place); err != nil {
-			return err
-		} else if there {
+		if place := filepath.Join(r.dir, name); r.taken(name) {
 			return &cli.UseError{Message: place + " is there already, and no run has recorded that it wrote it",
 				Hint: "in another directory, both are kept; if it is of a run whose record is gone, move " +
 					strings.Join(r.parts(names), " and ") + " away and run this again; --force adds the " +
@@ -215,7 +236,7 @@ func (r *allRun) ours(ctx context.Context, names []string) error {
 			tables = append(tables, d.Table)
 		}
 	}
-	for _, name := range names {
+	for _, name := range slices.Backward(names) { // without the tables, nothing is known of what they have in common
 		if err := r.assembly.Own(ctx, name, tables); err != nil && !r.forced() {
 			return &cli.UseError{Message: filepath.Join(r.dir, name) + " is not what an earlier run made: " +
 				cli.Line(err), Hint: "put back what was there, or move it away, and this goes on, with a new master " +
