@@ -171,6 +171,43 @@ func TestCorpusLogOfAnotherReplica(t *testing.T) {
 	}
 }
 
+// TestCorpusLogWithoutSuperblock: of two servers that have a tablet, one lacks the log, and so the operations that were
+// not flushed, and the other has the complete log alone, without a superblock. The rows are those of the log.
+func TestCorpusLogWithoutSuperblock(t *testing.T) {
+	dir := corpus(t)
+	whole, f, tablets := archive(t, "fs_file")
+	both := otherServer(t, whole, f, "twin")
+	fewer := 0
+	for _, table := range []string{"d_alter", "d_wal", "d_rowset", "d_raw", "d_major"} {
+		id := tablets[table].ID
+		want := expected(t, dir, table, "final")
+		blocks := map[string]bool{}
+		_, all := layout(t, store.NewMemory(whole))
+		for _, places := range blocksOf(t, f, all, table) {
+			for _, at := range places {
+				blocks[strings.TrimPrefix(at.Object, "tserver/")] = true
+			}
+		}
+		left := maps.Clone(both)
+		maps.DeleteFunc(left, func(name string, _ []byte) bool {
+			of, twin := strings.CutPrefix(name, "twin/")
+			return strings.HasSuffix(name, "/consensus-meta/"+id) || twin && blocks[of] ||
+				twin && strings.HasSuffix(of, "/tablet-meta/"+id) || !twin && strings.Contains(name, "/wals/"+id+"/")
+		})
+		alone := maps.Clone(left)
+		maps.DeleteFunc(alone, func(name string, _ []byte) bool { return strings.HasPrefix(name, "twin/") })
+		if !slices.Equal(savedOf(t, alone, table), want) {
+			fewer++
+		}
+		if got := savedOf(t, left, table); !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows, want %d", table, len(got), len(want))
+		}
+	}
+	if fewer == 0 {
+		t.Error("no table had operations that were not flushed")
+	}
+}
+
 // batchesOf returns where the batches of a segment of a log begin.
 func batchesOf(b []byte) (at []int) {
 	next := 12 + int(binary.LittleEndian.Uint32(b[8:]))

@@ -189,8 +189,9 @@ func (s *Servers) byLog(ctx context.Context, tree store.Tree, tb *table.Tablet) 
 		return nil, nil, err
 	}
 	newest, behind := uint64(0), slices.ContainsFunc(tb.Findings, isBehind)
+	apart := slices.ContainsFunc(s.broken, func(b *meta.Tablet) bool { return b.ID == tb.ID })
 	for _, r := range tb.Replicas() {
-		if behind {
+		if behind || apart {
 			last, err := r.LastChange(ctx, true)
 			if err != nil && !table.Damaged(err) {
 				return nil, nil, err
@@ -202,6 +203,9 @@ func (s *Servers) byLog(ctx context.Context, tree store.Tree, tb *table.Tablet) 
 		why, reach = "another replica has later operations, in its log alone", newest
 	} else if why == "" {
 		why, reach, err = hurtBlocks(ctx, tb)
+	}
+	if why == "" && apart {
+		why, reach = "a replica without a superblock has later operations, in its log", newest+1
 	}
 	if why == "" || err != nil {
 		return nil, nil, err
