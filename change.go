@@ -448,10 +448,7 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 	keys := &alter.Keys{Columns: o.Key, Seen: map[string]bool{}}
 	lo := format.LoadOptions{Opts: format.MergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
 	if o.DryRun {
-		bad, err := c.bad(ctx, sc, lo, o.AppendOptions)
-		if err == nil {
-			out.Rows, err = c.addDry(ctx, sc, bad.Of(keys.Of(rows)), lo)
-		}
+		out.Rows, err = c.addDry(ctx, sc, keys.Of(rows), lo)
 		if err == nil {
 			err = c.replace(ctx, keys, nil, &out)
 		}

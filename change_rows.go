@@ -162,7 +162,7 @@ func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[
 // bad returns a finder of the rows that the table cannot hold; nil means that writing them fails.
 func (c *Changer) bad(ctx context.Context, sc *arrow.Schema, lo format.LoadOptions,
 	o AppendOptions) (*alter.Bad, error) {
-	if err := o.Bad.Check(); err != nil || o.Bad == BadFail && !(o.DryRun && c.change.Misfits != nil) {
+	if err := o.Bad.Check(); err != nil || o.Bad == BadFail {
 		return nil, err
 	}
 	if err := c.can(c.change.Misfits != nil, "leave out bad rows", o.DryRun); err != nil {
@@ -223,18 +223,44 @@ func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*altered.
 // addDry counts the rows that a load would add.
 func (c *Changer) addDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	lo format.LoadOptions) (n int64, err error) {
-	if c.change.CheckAppend != nil {
-		if err := c.change.CheckAppend(ctx, c.place, sc, lo); err != nil {
-			return 0, err
-		}
+	check, err := c.dryCheck(ctx, sc, lo)
+	if err != nil {
+		return 0, err
 	}
 	for b, err := range rows {
+		if err == nil {
+			err = check(b)
+		}
 		if err != nil {
 			return n, err
 		}
 		n += b.NumRows()
 	}
 	return n, nil
+}
+
+// dryCheck returns the error with which a load would be refused for any rows, and a function that returns, for batches
+// in their order, that with which writing them would fail.
+func (c *Changer) dryCheck(ctx context.Context, sc *arrow.Schema, lo format.LoadOptions) (
+	func(b arrow.RecordBatch) error, error) {
+	if c.change.CheckAppend != nil {
+		if err := c.change.CheckAppend(ctx, c.place, sc, lo); err != nil {
+			return nil, err
+		}
+	}
+	if c.change.Misfits == nil {
+		return func(arrow.RecordBatch) error { return nil }, nil
+	}
+	lo.DryRun = true
+	find, err := c.change.Misfits(ctx, c.place, sc, lo)
+	seen := int64(0)
+	return func(b arrow.RecordBatch) error {
+		for _, m := range find(b) {
+			return fault.Invalidf("column %s, row %d: %s", m.Column, seen+int64(m.Row), m.Reason)
+		}
+		seen += b.NumRows()
+		return nil
+	}, err
 }
 
 // fill writes rows to a load, which commit ends. After an error the load is aborted.
@@ -464,13 +490,15 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	}
 	lo := format.LoadOptions{Set: slices.Sorted(maps.Keys(o.Set))}
 	if o.DryRun {
-		if c.change.CheckAppend != nil {
-			err = c.change.CheckAppend(ctx, c.place, sc, lo)
-		}
+		check, err := c.dryCheck(ctx, sc, lo)
 		if err != nil {
 			return 0, err
 		}
-		rows, err := c.matching(ctx, o.Where, nil)
+		rows, err := c.matching(ctx, o.Where, func(b arrow.RecordBatch) error {
+			changed := c.withValues(sc, b, o.Set)
+			defer changed.Release()
+			return check(changed)
+		})
 		return c.wouldDelete(ctx, rows, err)
 	}
 	return c.update(ctx, own, sc, lo, o)

@@ -216,6 +216,8 @@ type LoadOptions struct {
 	// Check is called with the segment after it was written and before it is committed. An error fails the load. nil:
 	// nothing is checked.
 	Check func(ctx context.Context, segment string) error
+
+	DryRun bool // of Misfits: it also finds the rows of which no value is wrong that Append would refuse
 }
 
 // Misfit is a value of a row that does not fit its column in a table.

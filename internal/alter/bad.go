@@ -127,9 +127,6 @@ func (x *Bad) report(b arrow.RecordBatch, why []format.Misfit) error {
 		return nil
 	}
 	at := int64(why[0].Row)
-	if x.Action == BadFail {
-		return fault.Invalidf("column %s, row %d: %s", why[0].Column, x.seen+at, why[0].Reason)
-	}
 	if x.rows++; x.OnBad == nil {
 		return nil
 	}

@@ -81,6 +81,9 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 		return &cli.UseError{Message: x.file + " exists", Hint: "name another file for the bad rows, or remove it"}
 	}
 	if o.DryRun { // nothing is written, but it must be possible
+		if f := stoa.ByExtension(a.Formats, x.file); f == nil {
+			return cli.WrongUse("%s: the extension does not say which format to write", x.file)
+		}
 		_, err := os.Stat(filepath.Dir(x.file))
 		return err
 	}

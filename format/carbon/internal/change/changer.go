@@ -51,7 +51,11 @@ var Changer = format.Changer{
 			err = checkIndependent(ctx, p)
 		}
 		if err == nil {
-			_, _, err = newLoad(ctx, p.Dir, sc, own)
+			l, roots, err := newLoad(ctx, p.Dir, sc, own)
+			if err != nil {
+				return err
+			}
+			return l.checkCodes(roots)
 		}
 		return err
 	},
@@ -285,6 +289,9 @@ func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o forma
 					}
 				}
 			}
+		}
+		if o.DryRun {
+			out = append(out, l.misplaced(b, out)...)
 		}
 		sorted.StablyBy(out, func(a, b format.Misfit) int { return a.Row - b.Row })
 		return out

@@ -78,22 +78,10 @@ func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, e
 		if !keyed {
 			continue
 		}
-		if r.Type.Complex() && l.wo.Version == 3 {
-			return nil, fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name,
-				"lists and structs with global dictionaries are written in formats 1 and 2 only (writing option "+
-					"version=2)")
-		}
 		k.roots, k.field = append(k.roots, r), append(k.field, l.fields[i])
 	}
 	if len(k.roots) == 0 {
-		if k.way.kind != "" {
-			return nil, fault.Invalidf("the table %s has no columns with a global dictionary (create it with "+
-				"property dictionary_include=COLUMN,…)", l.dir)
-		}
 		return nil, nil
-	}
-	if err := l.checkKeyed(k.roots); err != nil {
-		return nil, err
 	}
 	defer func() {
 		if err != nil {

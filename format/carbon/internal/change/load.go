@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
@@ -269,7 +270,18 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 		}
 		bucket = int((h%l.schema.Buckets + l.schema.Buckets) % l.schema.Buckets)
 	}
-	var values []string
+	values, err := l.partitionOf(b, i)
+	if err != nil {
+		return nil, err
+	}
+	if l.place != nil && !l.place.has(values) {
+		return nil, datafile.InColumn(page.ValueErrorf(i, "%s", l.place.refused(values)), l.place.columns[0])
+	}
+	return l.task("", bucket, values)
+}
+
+// partitionOf returns NAME=VALUE of each partition column of row i, as in directory names.
+func (l *Load) partitionOf(b arrow.RecordBatch, i int) (values []string, err error) {
 	if p := l.schema.Partition; p != nil {
 		for k := range p.Columns {
 			v, err := l.partitionText(b, i, &p.Columns[k])
@@ -279,12 +291,24 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 			values = append(values, schema.Escape(p.Columns[k].Name)+"="+v)
 		}
 	}
-	if l.place != nil && !l.place.has(values) {
-		err := page.ValueErrorf(i, "expected a row of the partition %s, found one of %s", l.place,
-			strings.Join(values, "/"))
-		return nil, datafile.InColumn(err, l.place.columns[0])
+	return values, nil
+}
+
+// misplaced returns the rows of a batch, except those in found, that belong to other partitions than that of the load.
+func (l *Load) misplaced(b arrow.RecordBatch, found []format.Misfit) (out []format.Misfit) {
+	if l.place == nil {
+		return nil
 	}
-	return l.task("", bucket, values)
+	for i := range int(b.NumRows()) {
+		if slices.ContainsFunc(found, func(m format.Misfit) bool { return m.Row == i }) {
+			continue
+		}
+		values, err := l.partitionOf(b, i)
+		if err == nil && !l.place.has(values) {
+			out = append(out, format.Misfit{Row: i, Column: l.place.columns[0].Name, Reason: l.place.refused(values)})
+		}
+	}
+	return out
 }
 
 // partitionText returns the escaped text that stands for the partition value of row i in a directory name.
@@ -304,8 +328,15 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 		return "", datafile.InColumn(page.ValueErrorf(i, "%q in a partition column would be read as null (option "+
 			"nulls=merge writes it nevertheless)", a.ValueStr(i)), col)
 	}
+	if n := len(schema.Escape(c.Name)) + 1 + len(schema.Escape(s)); n > maxName {
+		return "", datafile.InColumn(page.ValueErrorf(i, "a partition is a directory, and this one's name would have "+
+			"%d bytes, where file systems take %d", n, maxName), col)
+	}
 	return schema.Escape(s), nil
 }
+
+// maxName is how many bytes the name of a directory has at most.
+const maxName = 255
 
 // constantOf returns the only entry of cells, which is not null.
 func constantOf(x *page.Cells) (v schema.Constant) {

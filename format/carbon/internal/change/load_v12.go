@@ -23,14 +23,8 @@ import (
 
 // code checks that the format supports the columns, and opens the dictionaries of those that have one.
 func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
-	if l.wo.Version < 3 {
-		if l.schema.Partition != nil {
-			return fault.Unsupportedf(fault.Span{Object: l.dir}, "",
-				"partitions need format 3")
-		}
-		if err := schema.CheckV12(l.list, l.wo.Version); err != nil {
-			return err
-		}
+	if err := l.checkCodes(roots); err != nil {
+		return err
 	}
 	l.coded = l.sc
 	if l.coder, err = newCoder(ctx, l, roots); err != nil || l.coder == nil {
@@ -38,6 +32,38 @@ func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	}
 	l.coded, err = l.coder.schema(l.sc)
 	return err
+}
+
+// checkCodes returns an error if the format of the load has no such columns, or codes of dictionaries are asked for
+// that no column has.
+func (l *Load) checkCodes(roots []*schema.Column) error {
+	if l.wo.Version < 3 {
+		if l.schema.Partition != nil {
+			return fault.Unsupportedf(fault.Span{Object: l.dir}, "", "partitions need format 3")
+		}
+		if err := schema.CheckV12(l.list, l.wo.Version); err != nil {
+			return err
+		}
+	}
+	var keyed []*schema.Column
+	for _, r := range roots {
+		has := false
+		r.Walk(func(c *schema.Column) { has = has || schema.HasGlobalCodes(c) })
+		if !has {
+			continue
+		}
+		if r.Type.Complex() && l.wo.Version == 3 {
+			return fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name,
+				"lists and structs with global dictionaries are written in formats 1 and 2 only (writing option "+
+					"version=2)")
+		}
+		keyed = append(keyed, r)
+	}
+	if len(keyed) == 0 && l.o.Dictionary.kind != "" {
+		return fault.Invalidf("the table %s has no columns with a global dictionary (create it with property "+
+			"dictionary_include=COLUMN,…)", l.dir)
+	}
+	return l.checkKeyed(keyed)
 }
 
 // lastVersion returns the options of the load. If they state no version, they get the version of the last valid

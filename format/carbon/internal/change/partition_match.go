@@ -75,6 +75,11 @@ func (m *partitionMatch) String() string {
 	return strings.Join(s, "/")
 }
 
+// refused says why a row of another partition, with the values of dirs, is not one of m.
+func (m *partitionMatch) refused(values []string) string {
+	return fmt.Sprintf("expected a row of the partition %s, found one of %s", m, strings.Join(values, "/"))
+}
+
 // dirs returns the directory names of the single partition that m selects, see schema.Escape.
 func (m *partitionMatch) dirs() (out []string) {
 	for i, c := range m.columns {

@@ -86,6 +86,12 @@ func AddPartition(ctx context.Context, dir string, of format.PartitionValues, lo
 				c.Precision)
 		}
 	}
+	for _, name := range m.dirs() {
+		if len(name) > maxName {
+			return "", fault.Invalidf("a partition is a directory, and this one's name would have %d bytes, where "+
+				"file systems take %d", len(name), maxName)
+		}
+	}
 	if location != "" {
 		return addPlace(ctx, dir, format.NewSegment{Path: location}, m.dirs(), dry)
 	}

@@ -119,6 +119,9 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 	if exists(to.Dir) {
 		return fault.Invalidf("%s exists already", to.Dir)
 	}
+	if err := canMove(p.Dir, to.Dir); err != nil {
+		return err
+	}
 	s, err := readStatus(p.Dir)
 	if err != nil {
 		return err
@@ -156,6 +159,23 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 		err = errors.Join(err, touchStore(p.Store))
 	}
 	return err
+}
+
+// canMove returns Invalid if a directory cannot be renamed to a place that does not exist: one inside of it, or one in
+// another file system.
+func canMove(from, to string) error {
+	above := filepath.Clean(to)
+	for !exists(above) && filepath.Dir(above) != above {
+		above = filepath.Dir(above)
+	}
+	if in, err := filepath.Rel(real(from), real(above)); err == nil && filepath.IsLocal(in) {
+		return fault.Invalidf("%s is inside of %s itself", to, from)
+	}
+	if !status.OneDevice(from, above) {
+		return fault.Invalidf("%s is in another file system than %s, which can only be moved within its own: copy it "+
+			"there, and drop it here", to, from)
+	}
+	return nil
 }
 
 // DeleteSegments marks segments as deleted; Clean removes their files. A segment that does not exist or is not valid is
