@@ -39,7 +39,11 @@ func CheckMerge(own, sc *arrow.Schema, key []string, name string) error {
 			return fault.Invalidf("%s has no column %q", name, k)
 		}
 		want, have := keyKind(own.Field(at).Type), keyKind(sc.Field(Named(sc, k)).Type)
-		if want == "" || want != have {
+		if want == "" {
+			return fault.Invalidf("key column %s is of type %s: expected one of whole numbers, decimals, texts, "+
+				"booleans, dates or times", k, own.Field(at).Type)
+		}
+		if want != have {
 			return fault.Invalidf("key column %s: expected values that compare with the table's type %s, found %s", k,
 				own.Field(at).Type, sc.Field(Named(sc, k)).Type)
 		}

@@ -104,7 +104,7 @@ rows, which nobody sees (--stage); one process then commits them (--commit).`,
 	fl.BoolVar(&l.overwrite, "overwrite", false,
 		"replace all rows of the table, or those of --partition")
 	fl.StringArrayVar(&l.partition, "partition", nil, "put all rows into the partition `NAME=VALUE` (NAME alone: "+
-		"null), whether they have that column or not; repeatable")
+		"null); rows with another value in that column are refused, it need not be there; repeatable")
 	l.bad.flags(cmd)
 	l.flags(a, cmd)
 	return cli.First(cmd, "source-opt", "where", "overwrite")

@@ -66,6 +66,35 @@ func checkProperties(props map[string]string) error {
 	return nil
 }
 
+// checkGlobalSort returns Invalid if a table is to be sorted as a whole, by no columns.
+func checkGlobalSort(t *layout.TableSchema) error {
+	sorts := func(c layout.ColumnSchema) bool { return c.SortColumn() && !c.Invisible }
+	if strings.EqualFold(t.Properties["sort_scope"], globalSort) && !slices.ContainsFunc(t.Columns, sorts) {
+		return fault.Invalidf("carbon: property sort_scope: a table without sort columns cannot have %s", globalSort)
+	}
+	return nil
+}
+
+// namingProperties are the properties whose values are names of columns.
+var namingProperties = []string{"sort_columns", "long_string_columns", "local_dictionary_include",
+	"local_dictionary_exclude", "dictionary_include", "dictionary_exclude", "no_inverted_index", "inverted_index",
+	"column_meta_cache", "range_column"}
+
+// checkColumnNames returns Invalid if a property names a column that the table does not have.
+func checkColumnNames(t *layout.TableSchema, given map[string]string) error {
+	for _, k := range layout.SortedKeys(given) {
+		if !slices.Contains(namingProperties, strings.ToLower(k)) {
+			continue
+		}
+		for name := range strings.SplitSeq(given[k], ",") {
+			if name = strings.TrimSpace(name); name != "" && t.FindColumn(name) == nil {
+				return fault.Invalidf("carbon: property %s: there is no column %q", k, name)
+			}
+		}
+	}
+	return nil
+}
+
 // rangeColumn is the property with the column by which the rows of a load are divided among its data files.
 const rangeColumn = "range_column"
 

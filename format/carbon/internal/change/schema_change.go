@@ -15,11 +15,6 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// namingProperties are the properties whose values are names of columns.
-var namingProperties = []string{"sort_columns", "long_string_columns", "local_dictionary_include",
-	"local_dictionary_exclude", "dictionary_include", "dictionary_exclude", "no_inverted_index", "inverted_index",
-	"column_meta_cache", "range_column"}
-
 // AlterColumn renames a column of the table in dir, or makes its type wider: int to bigint, a decimal of more digits.
 // Nothing is written but the schema: data files have columns by their ids. A column that does not exist, a name that is
 // taken, another type, and a bucket or partition column are Invalid.
@@ -184,21 +179,6 @@ func widen(c *layout.ColumnSchema, f arrow.Field) error {
 	return nil
 }
 
-// checkColumnNames returns Invalid if a property names a column that the table does not have.
-func checkColumnNames(t *layout.TableSchema, given map[string]string) error {
-	for _, k := range layout.SortedKeys(given) {
-		if !slices.Contains(namingProperties, strings.ToLower(k)) {
-			continue
-		}
-		for name := range strings.SplitSeq(given[k], ",") {
-			if name = strings.TrimSpace(name); name != "" && t.FindColumn(name) == nil {
-				return fault.Invalidf("carbon: property %s: there is no column %q", k, name)
-			}
-		}
-	}
-	return nil
-}
-
 // fixedProperties are properties that describe what is in the files, or what CarbonData derived from the table.
 var fixedProperties = []string{"sort_columns", "long_string_columns", "dictionary_include", "dictionary_exclude",
 	"inverted_index", "no_inverted_index", "flat_folder", "spatial_index", "indextableexists",
@@ -245,6 +225,11 @@ func SetProperties(ctx context.Context, dir string, props map[string]*string, dr
 		}
 		if t.Buckets > 0 && t.Properties["sort_scope"] != "" {
 			return fault.Invalidf("carbon: a table with buckets cannot have the property sort_scope")
+		}
+		if given["sort_scope"] != "" {
+			if err := checkGlobalSort(t); err != nil {
+				return err
+			}
 		}
 		if _, err := OptionsOf(t, nil); err != nil {
 			return err

@@ -62,11 +62,10 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 		t.Properties["long_string_columns"] = strings.Join(s.LongStrings, ",")
 	}
 	maps.Copy(t.Properties, s.Properties)
-	if strings.EqualFold(t.Properties["sort_scope"], globalSort) && len(s.SortColumns) == 0 {
-		return nil, fault.Invalidf("carbon: property sort_scope: a table without sort columns cannot have " +
-			globalSort)
+	if err := checkGlobalSort(t); err != nil {
+		return nil, err
 	}
-	if err := errors.Join(s.checkRange(list), s.buckets(t)); err != nil {
+	if err := errors.Join(s.checkRange(list), checkColumnNames(t, s.Properties), s.buckets(t)); err != nil {
 		return nil, err
 	}
 	return t, s.partition(t)

@@ -23,32 +23,37 @@ type load struct {
 
 const forever = math.MaxInt64
 
-// loads returns all loads that were ever visible, in the order of their entries: the history first.
-func loads(ctx context.Context, m *table.Managed) (list []*load, err error) {
+// loads returns all loads that were ever visible, in the order of their entries: the history first. ends has the end of
+// those that were not, because they had no rows or failed.
+func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string]int64, err error) {
 	var past []status.Load
 	name := path.Join(m.Path, "Metadata", "tablestatus.history")
 	err = status.ReadJSON(ctx, m.Tree, name, m.Opts.Limits, &past)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
 	by := map[string]*load{}
+	ends = map[string]int64{}
 	for _, l := range append(past, m.Loads...) {
 		x := &load{Load: l, until: forever}
 		switch {
 		case l.Counts() && (l.Status == status.StatusStreaming || l.SegmentID() != l.Name):
-			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s is %s, in "+
+			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s is %s, in "+
 				"which rows change without a time", l.Name, l.Status)
 		case l.Counts():
 		case l.Status == status.StatusDeleted, l.Status == status.StatusCompacted:
 			if x.until, _ = status.Millis(l.ChangedAt()); x.until == 0 {
-				continue // never visible: a load that failed
+				if end, ok := status.Millis(l.Timestamp); ok { // never visible
+					ends[l.Name] = end
+				}
+				continue
 			}
 		default:
 			continue
 		}
 		var ok bool
 		if x.from, ok = status.Millis(l.Timestamp); !ok && l.Counts() {
-			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: it is not known when the "+
+			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: it is not known when the "+
 				"load of segment %s ended", l.Name)
 		}
 		if ok && x.from < x.until {
@@ -61,20 +66,23 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, err error) {
 		}
 		into := by[x.Merged]
 		if into == nil {
-			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s was compacted "+
+			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s was compacted "+
 				"to segment %q, which tablestatus does not have", x.Name, x.Merged)
 		}
 		x.until, into.parts = into.from, append(into.parts, x)
 	}
-	return list, nil
+	return list, ends, nil
 }
 
 // moment returns the time that an option names: the end of a load, or a time. Without a zone it is one of zone.
-func moment(option, text string, list []*load, zone *time.Location) (int64, error) {
+func moment(option, text string, list []*load, ends map[string]int64, zone *time.Location) (int64, error) {
 	for _, l := range list {
 		if l.Name == text {
 			return l.from, nil
 		}
+	}
+	if end, ok := ends[text]; ok {
+		return end, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, text, zone); err == nil {

@@ -80,11 +80,11 @@ func open(ctx context.Context, m *table.Managed, op format.OpenOptions, option, 
 			return nil, err
 		}
 	}
-	list, err := loads(ctx, m)
+	list, ends, err := loads(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	at, err := moment(option, text, list, m.O.Zone)
+	at, err := moment(option, text, list, ends, m.O.Zone)
 	if err != nil {
 		return nil, err
 	}
