@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/format/internal/lake"
 	"stoa/format/parquet"
@@ -80,23 +79,15 @@ func (p createOptions) draft(stored *arrow.Schema, last int, place string) (*dra
 			d.version = 3
 		}
 	}
-	seen := map[string]bool{}
-	for _, f := range stored.Fields() {
-		if seen[f.Name] {
-			return nil, fault.Invalidf("two columns are named %q: Iceberg cannot tell them apart", f.Name)
-		}
-		seen[f.Name] = true
+	names, err := distinct(stored.Fields())
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if d.terms, err = lake.Bind(p.terms, stored); err != nil {
 		return nil, err
 	}
-	for _, t := range d.terms {
-		if i := stored.FieldIndices(t.Name); len(i) > 0 && t.Transform != "identity" {
-			return nil, fault.Invalidf("partition-by: the partition field of %s would have the name of column %s",
-				t.Column,
-				t.Name)
-		}
+	if err := distinctTerms(d.terms, names); err != nil {
+		return nil, err
 	}
 	d.sorted, err = lake.ParseOrder(p.SortOrder, stored)
 	return d, err
