@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -61,6 +63,9 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 				d.Content)
 		}
 	}
+	if _, err := distinct(op.fields); err != nil {
+		return nil, err
+	}
 	c := &Change{op: op}
 	if promote != nil {
 		c.promoted, c.widened = op.promote(promote)
@@ -88,12 +93,12 @@ func (op *snapshotReader) ours() error {
 	line := map[int64]bool{}
 	for range op.table.Snapshots {
 		if s == nil {
-			return op.unmoved(line, -1)
+			return op.unmoved(line, nil)
 		}
 		line[s.ID] = true
 		by := s.Summary["engine-name"]
 		if by == engine {
-			return op.unmoved(line, s.Sequence)
+			return op.unmoved(line, s)
 		}
 		if operation := s.Summary["operation"]; operation != "replace" {
 			return fault.Unsupportedf(at, "snapshots", "others have changed rows of the table since stoa did so last "+
@@ -101,7 +106,7 @@ func (op *snapshotReader) ours() error {
 				cmp.Or(operation, "a snapshot"), cmp.Or(by, "an unknown engine"))
 		}
 		if s.Parent == nil {
-			return op.unmoved(line, -1)
+			return op.unmoved(line, nil)
 		}
 		parent := *s.Parent
 		if s = op.table.Snapshot(parent); s == nil {
@@ -113,13 +118,14 @@ func (op *snapshotReader) ours() error {
 	if s != nil {
 		return fault.Corruptf(at, "snapshots", "snapshot %d is among its own ancestors", s.ID)
 	}
-	return op.unmoved(line, -1)
+	return op.unmoved(line, nil)
 }
 
 // unmoved returns an error if others have made another snapshot the current one: a rollback adds no snapshot, and
 // leaves a newer one beside the line of the current. line are the current snapshot and its ancestors back to the newest
-// one by stoa, whose sequence number is last. Newer ones elsewhere belong to other branches if main never had them.
-func (op *snapshotReader) unmoved(line map[int64]bool, last int64) error {
+// one by stoa, own, or to the first if none is by stoa. Newer ones elsewhere belong to other branches if main never had
+// them.
+func (op *snapshotReader) unmoved(line map[int64]bool, own *meta.Snapshot) error {
 	t, at := op.table, fault.Span{Object: op.file}
 	was, elsewhere := map[int64]bool{}, map[int64]bool{}
 	for _, e := range t.SnapshotLog {
@@ -134,20 +140,56 @@ func (op *snapshotReader) unmoved(line map[int64]bool, last int64) error {
 			s = t.Snapshot(*s.Parent)
 		}
 	}
-	newest := int64(0)
+	last := int64(0)
+	if own != nil {
+		last = own.Sequence
+	}
+	known := map[int64]bool{} // the sequence numbers after last
 	for _, s := range t.Snapshots {
-		newest = max(newest, s.Sequence)
 		branch := elsewhere[s.ID] && !was[s.ID] && s.Summary["engine-name"] != engine // stoa changes only main
-		if s.Sequence > last && !line[s.ID] && !branch {
+		if (s.Sequence > last || own == nil) && !line[s.ID] && !branch {
 			return fault.Unsupportedf(at, "current-snapshot-id", "others have made another snapshot the current "+
 				"one: snapshot %d is newer, and is not part of the table's history any more, as after a rollback; "+
 				"catching up would undo that, and does not change the table", s.ID)
 		}
+		if s.Sequence > last && s.Sequence <= t.LastSequence {
+			known[s.Sequence] = true
+		}
 	}
-	if t.LastSequence > newest {
-		return fault.Unsupportedf(at, "last-sequence-number", "the newest snapshot, of sequence number %d, has "+
-			"expired while an older one is current: it is not known whether others have rolled the table back; "+
-			"catching up may undo that, and does not change the table", t.LastSequence)
+	if int64(len(known)) < t.LastSequence-last {
+		gone := last + 1
+		for known[gone] {
+			gone++
+		}
+		return fault.Unsupportedf(at, "last-sequence-number", "the snapshot of sequence number %d, which is newer "+
+			"than the last one by stoa, has expired and is not known to be part of the table's history: others may "+
+			"have rolled the table back; catching up may undo that, and does not change the table", gone)
+	}
+	return op.unlogged(line, own)
+}
+
+// unlogged returns an error if, after the newest snapshot by stoa, the log has a snapshot as the current one that is
+// not an ancestor of the one that is current now. The log has what a table's snapshots do not have any more.
+func (op *snapshotReader) unlogged(line map[int64]bool, own *meta.Snapshot) error {
+	t := op.table
+	log := t.SnapshotLog
+	known := maps.Clone(line)
+	if own != nil {
+		for s := own; s != nil && s.Parent != nil && !known[*s.Parent]; s = t.Snapshot(*s.Parent) {
+			known[*s.Parent] = true
+		}
+		if i := slices.IndexFunc(log, func(e meta.SnapshotEntry) bool { return e.ID == own.ID }); i >= 0 {
+			for _, e := range log[:i] {
+				known[e.ID] = true
+			}
+		}
+	}
+	for _, e := range log {
+		if !known[e.ID] {
+			return fault.Unsupportedf(fault.Span{Object: op.file}, "snapshot-log", "snapshot %d was the current one "+
+				"after the last one by stoa, and is not part of the table's history any more, as after a rollback; "+
+				"catching up would undo that, and does not change the table", e.ID)
+		}
 	}
 	return nil
 }
