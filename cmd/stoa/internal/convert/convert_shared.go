@@ -256,17 +256,25 @@ func (r *allRun) parts(names []string) (out []string) {
 	return out
 }
 
-// keepFree gives tables other names than those of the directories that a place consists of.
-func keepFree(tables []oneTable, to *format.Format) {
-	if to == nil || len(to.Assembled) == 0 {
-		return
-	}
+// keepFree gives tables other names than those of the directories that a place consists of, and than others.
+func keepFree(tables []oneTable, to *format.Format, others ...string) {
 	taken := map[string]bool{}
-	for _, name := range to.Assembled {
+	for _, name := range others {
 		taken[name] = true
 	}
+	if to != nil {
+		for _, name := range to.Assembled {
+			taken[name] = true
+		}
+	}
+	if len(taken) == 0 {
+		return
+	}
 	for i := range tables {
-		tables[i].output = free(tables[i].output, taken)
+		was := tables[i].output
+		if tables[i].output = free(was, taken); tables[i].output != was {
+			tables[i].wanted = cmp.Or(tables[i].wanted, was)
+		}
 	}
 }
 

@@ -100,6 +100,7 @@ func (m *migration) run(ctx context.Context) error {
 	if err != nil && len(tables) == 0 {
 		return err
 	}
+	keepFree(tables, m.a.Format(wo.To), report.Names...)
 	for _, l := range left {
 		m.doc.Left = append(m.doc.Left, leftDoc{l.source, cli.Line(l.err)})
 	}
@@ -231,7 +232,11 @@ func (m *migration) tableDoc(t *oneTable) *migratedTable {
 	}
 	if t.wanted != "" {
 		x.Collides = t.wanted
-		x.note(fmt.Sprintf("another table is %s: this one is %s", t.wanted, x.Output))
+		other := "another table"
+		if slices.Contains(report.Names, strings.ToLower(t.wanted)) {
+			other = "a report"
+		}
+		x.note(fmt.Sprintf("%s is %s: this one is %s", other, t.wanted, x.Output))
 	}
 	return x
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/report"
 	"stoa/cmd/stoa/internal/rerun"
 )
 
@@ -38,6 +39,25 @@ func TestAnnouncedTablesKeepTheirNames(t *testing.T) {
 	for i, want := range []string{"t-3", "t", "t-2", "000000.jsonl"} {
 		if got := tables[i].output; got != want {
 			t.Errorf("%s: got %s, want %s", tables[i].source, got, want)
+		}
+	}
+}
+
+// TestReportsKeepTheirNames: no table gets the name of a report, in whatever case, or a name that another table has.
+func TestReportsKeepTheirNames(t *testing.T) {
+	tables := []oneTable{{output: "report.json"}, {output: "Report.TXT"}, {output: "report.html"},
+		{output: "report.json-2"}, {output: "report"}, {output: "report.json.parquet"}}
+	keepFree(tables, nil, report.Names...)
+	seen := map[string]bool{}
+	for i, want := range []string{"report.json-2", "Report.TXT-2", "report.html-2", "report.json-2-2", "report",
+		"report.json.parquet"} {
+		got := tables[i]
+		if got.output != want || seen[got.output] {
+			t.Errorf("got %s, want %s", got.output, want)
+		}
+		seen[got.output] = true
+		if wanted := tables[i].wanted; (wanted != "") != (i < 4) {
+			t.Errorf("%s: the name that it is told to have wanted is %q", want, wanted)
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 // The names of the reports in the directory of the output.
 const JSON, HTML, Text = "report.json", "report.html", "report.txt"
 
+// Names are these names, which no table in that directory may have.
+var Names = []string{JSON, HTML, Text}
+
 // Doc is a report in three forms.
 type Doc interface {
 	JSON() ([]byte, error)
@@ -48,7 +51,7 @@ func Taken(dir string) error {
 		(own.Stoa == "rescue" || own.Stoa == "migrate") {
 		return nil
 	}
-	for _, name := range []string{JSON, HTML, Text} {
+	for _, name := range Names {
 		name = filepath.Join(dir, name)
 		if _, err := os.Lstat(name); err == nil {
 			return &cli.UseError{Message: name + " is there already, and is no report of stoa: it is not replaced",
