@@ -124,9 +124,10 @@ func (now *Read) Older(then *Read) string {
 	return ""
 }
 
-// NoLog reports whether a finding says that a tablet has no log: what was not flushed may be lost, whether one log is
-// missing or all are. Other verbs only warn of the latter, because disks are copied without logs on purpose.
-func NoLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" }
+// NoLog reports whether a finding says that a tablet has no log, or none that belongs to its superblock: what was not
+// flushed may be lost, whether one log is missing or all are. Other verbs only warn of the latter, because disks are
+// copied without logs on purpose.
+func NoLog(f region.Finding) bool { return f.Code == "kudu.wal.missing" || f.Code == "kudu.wal.gap" }
 
 // Undecided reports whether a finding is about operations at the end of a log that nothing says were committed. They
 // are not applied, though a server might.

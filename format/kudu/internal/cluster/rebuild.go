@@ -188,18 +188,18 @@ func (s *Servers) byLog(ctx context.Context, tree store.Tree, tb *table.Tablet) 
 	if err != nil {
 		return nil, nil, err
 	}
-	newest, behind := uint64(0), slices.ContainsFunc(tb.Findings, isBehind)
+	newest, behind, later := uint64(0), slices.ContainsFunc(tb.Findings, isBehind), false
 	apart := slices.ContainsFunc(s.broken, func(b *meta.Tablet) bool { return b.ID == tb.ID })
 	for _, r := range tb.Replicas() {
-		if behind || apart {
-			last, err := r.LastChange(ctx, true)
-			if err != nil && !table.Damaged(err) {
-				return nil, nil, err
-			}
-			newest = max(newest, last.Time)
+		last, err := r.LastChange(ctx, true)
+		if err != nil && !table.Damaged(err) {
+			return nil, nil, err
 		}
+		newest, later = max(newest, last.Time), later || last.Later()
 	}
-	if why == "" && behind {
+	if why == "" && later {
+		why, reach = "the superblock is of an earlier state than a log", newest
+	} else if why == "" && behind {
 		why, reach = "another replica has later operations, in its log alone", newest
 	} else if why == "" {
 		why, reach, err = hurtBlocks(ctx, tb)

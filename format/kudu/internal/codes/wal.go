@@ -17,7 +17,9 @@ var OfLogs = check.Codes{
 	{Code: "kudu.wal.footer", Severity: region.Warning,
 		Help: "The footer of a log segment cannot be read, or contradicts the segment."},
 	{Code: "kudu.wal.gap", Severity: region.Error,
-		Help: "Operations are missing from the middle of the log: indexes are not consecutive."},
+		Help: "Operations are missing from the middle of the log: indexes are not consecutive. Or the log is of a " +
+			"later state of the tablet than its superblock, and the operations between them are not here: then the " +
+			"log is not used."},
 	{Code: "kudu.wal.header", Severity: region.Error, Help: "The header of a log segment cannot be read, or names " +
 		"another segment. Operations that can be found in the segment are used, unless it is another tablet's."},
 	{Code: "kudu.wal.missing", Severity: region.Warning, Help: "The server's log directory was not given, so a " +

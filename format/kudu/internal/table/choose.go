@@ -104,6 +104,13 @@ func (tb *Tablet) tell(all []rank, at uint64) {
 		}
 	}
 	for _, x := range all[1:] {
+		if x.later && !all[0].later {
+			note("kudu.replica.behind", "the log of server %s in %s is of a later state of the tablet than any "+
+				"superblock that is here, and is not used", x.FS.UUID, x.FS.WALDir)
+			break
+		}
+	}
+	for _, x := range all[1:] {
 		if why := x.differs(all[0].LastChange); why != "" && x.stranger == 0 {
 			note("kudu.replica.differs", "the replica of server %s, which is read, and that of server %s have %s",
 				tb.FS.UUID, x.FS.UUID, why)
@@ -249,7 +256,11 @@ type LastChange struct {
 	committed, open int64            // indexes of the last such operations in the log
 	torn            int64            // index of the last one that may have been in a torn batch; 0: there is none
 	undecided       []region.Finding // that operations at its end are not known to be committed
+	later           bool             // the log is of a later state than the superblock
 }
+
+// Later reports whether the log is of a later state of the tablet than the superblock.
+func (l LastChange) Later() bool { return l.later }
 
 // Undecided returns, for each of several replicas, the finding that its log ends with operations of which nothing says
 // that they were committed; nil if it has none, or if another replica has committed them, or what came in their places.
@@ -328,6 +339,7 @@ func (r Replica) LastChange(ctx context.Context, deep bool) (l LastChange, err e
 			l.undecided = append(l.undecided, x)
 		}
 	}
+	l.later = log.Later
 	l.none = log.Empty && l.holes == 0 && l.Time == 0
 	return l, nil
 }

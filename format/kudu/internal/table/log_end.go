@@ -40,7 +40,7 @@ func (t *Table) readLog(ctx context.Context, tb *Tablet, lookup wal.KeyLookup) (
 func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 	why := ""
 	switch {
-	case log.Missing:
+	case log.Missing, log.Later:
 	case log.Empty && (flushed > 0 || tb.Consensus != nil && tb.Consensus.Term > 0):
 		why = "the log has no operations"
 	case flushed > log.LastTime && log.OpenFrom > 0 && log.OpenFrom <= flushed:

@@ -11,8 +11,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/meta"
 	"stoa/internal/sorted"
 	"stoa/region"
+	"stoa/vec"
 )
 
 // drain applies pending operations that have a commit, in the order of their indexes, and drops those without. At the
@@ -104,6 +106,42 @@ func errorText(err error) string {
 		return ""
 	}
 	return codes.Finding("", err, "").Message
+}
+
+// named records which MemRowSets a commit names.
+func (x *Replayer) named(m *commitMsg) {
+	for _, o := range m.ops {
+		for _, s := range o.stores {
+			switch {
+			case s.mrs < 0 || s.txn >= 0:
+			case x.memRows == vec.Range{}:
+				x.memRows = vec.Range{From: s.mrs, To: s.mrs + 1}
+			default:
+				x.memRows = vec.Range{From: min(x.memRows.From, s.mrs), To: max(x.memRows.To, s.mrs+1)}
+			}
+		}
+	}
+}
+
+// later says why the log is of a later state of the tablet than its superblock, as when they are of copies of a server
+// that were made at different times; "" if it is not. Operations between are lost then, and later ones change rows that
+// the superblock does not have. MemRowSets are numbered, and are flushed one after the other: while one is flushed,
+// changes go to the next one, so the log has those of at most two that the superblock does not know as flushed.
+func (x *Replayer) later() string {
+	flushed := x.T.LastDurableMRS
+	switch {
+	case x.T.Rebuilt || x.memRows == vec.Range{}:
+		return ""
+	case flushed < 0 && len(x.T.RowSets) > 0: // no superblock of Kudu: rowsets come of flushed MemRowSets
+		return ""
+	case x.memRows.From > flushed+1 && x.Out.First.Index > 1:
+		return fmt.Sprintf("the log begins with changes in MemRowSet %d, and by the superblock those up to %d were "+
+			"flushed", x.memRows.From, flushed)
+	case x.memRows.To-1 > flushed+2:
+		return fmt.Sprintf("the log has changes in MemRowSet %d, and by the superblock only those up to %d were "+
+			"flushed", x.memRows.To-1, flushed)
+	}
+	return ""
 }
 
 // active reports whether changes in a memory store have not been flushed.
@@ -352,6 +390,14 @@ func (x *Replayer) finish(ctx context.Context) error {
 		x.Out.Findings = append(x.Out.Findings, *f)
 	}
 	x.Out.Received = x.last
+	if why := x.later(); why != "" {
+		x.note("kudu.wal.gap", fault.Span{Object: x.T.Object}, "", why+": the rows are those of the superblock")
+		x.Out.Later = true
+		clear(x.rows)
+		clear(x.moved)
+		x.schema, x.version, x.name = &x.T.Schema, x.T.SchemaVersion, ""
+		x.Out.Last, x.Out.LastTime, x.Out.LastWrite, x.Out.Alters, x.Out.Ops = meta.OpID{}, 0, 0, nil, 0
+	}
 	x.Out.Lost = x.dropped > 0 && x.firstDrop.Index < x.Out.Last.Index ||
 		slices.ContainsFunc(x.Out.Findings, func(f region.Finding) bool { return f.Severity >= region.Error })
 	for _, m := range x.rows {

@@ -73,6 +73,9 @@ func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) 
 			return nil, err
 		}
 		if x.Out.LastTime = last; last > 0 {
+			if x.later() != "" {
+				x.Out.LastTime, x.Out.Lost, x.Out.Later = 0, true, true // Replay says more
+			}
 			return x.Out, nil
 		}
 	}
@@ -158,6 +161,7 @@ func (x *Replayer) lastIn(ctx context.Context, r *Reader, batches []int64,
 		var ops []*replicateMsg
 		ParseBatch(b.cursor, false, func(e Entry) {
 			if e.commit != nil {
+				x.named(e.commit)
 				committed[e.commit.id] = true
 			} else {
 				ops = append(ops, e.replicate)

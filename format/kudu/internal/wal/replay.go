@@ -53,6 +53,7 @@ type Logged struct {
 	Torn     *Torn     // the batch within which the log ends; nil: it does not
 	Received meta.OpID // the last operation, committed or not
 
+	Later   bool // the log is of a later state of the tablet than the superblock, and is not used
 	Missing bool // there is no log
 	Empty   bool // there is a log without operations
 	// Lost is true if operations before Last are missing from the log: rows may be out of date.
@@ -184,6 +185,7 @@ type Replayer struct {
 	Counts map[string]int // findings by code
 
 	durable map[uint64]int64 // LastDurableDMS by rowset
+	memRows vec.Range        // the MemRowSets that commits name
 	until   uint64           // operations from this hybrid time on do not count in Out.Ops
 
 	schema   *meta.Schema // at this point of the log
@@ -486,6 +488,7 @@ func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 // committed processes a COMMIT, and applies what has become due: operations are applied in the order of their indexes,
 // but their commits may be in another order.
 func (x *Replayer) committed(m *commitMsg, at fault.Span) {
+	x.named(m)
 	i, found := slices.BinarySearchFunc(x.pending, m.id.Index,
 		func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
 	if !found || x.pending[i].id.Term != m.id.Term || x.pending[i].op != m.op {
