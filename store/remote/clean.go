@@ -241,8 +241,16 @@ func shows(name string) bool {
 }
 
 // missing returns the name of the object that a directory with the mark lacks to have a second catalogue, and that the
-// mark has; "" if there is none, or if other objects are gone: then somebody has used the table since.
+// mark has; "" if there is none, or if other objects are gone or were added: then somebody has used the table since,
+// and the catalogue would be that of an earlier state.
 func (doc *unfinished) missing(dir string, there map[string]Object) (last string) {
+	for key := range there {
+		name, in := strings.CutPrefix(key, dir+"/")
+		if in && name != Unfinished && !slices.Contains(doc.Objects, name) && !strings.HasSuffix(key, "/") &&
+			!strings.HasPrefix(path.Base(key), probe) {
+			return ""
+		}
+	}
 	for _, name := range doc.Objects {
 		_, ok := there[path.Join(dir, name)]
 		switch _, kept := doc.Last[name]; {

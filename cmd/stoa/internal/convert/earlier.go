@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/rerun"
+	"stoa/format"
 	"stoa/region"
 	"stoa/store"
 	"stoa/store/remote"
@@ -251,4 +252,20 @@ func (r *allRun) begunByStoa(dir string) bool {
 		return !strings.HasPrefix(e.Name(), ".stoa-") && !(r.c.ext != "" && strings.HasSuffix(e.Name(), r.c.ext))
 	}
 	return err == nil && !slices.ContainsFunc(all, other)
+}
+
+// foreign reports whether what is in the place of a table that has rows is certainly not of the format of the run.
+func (r *allRun) foreign(ctx context.Context, d rerun.Table) bool {
+	f := r.a.Format(r.c.to)
+	if f == nil || d.Rows == 0 || len(d.Pieces) > 0 {
+		return false
+	}
+	if info, err := r.a.Stat(ctx, d.Place(r.dir)); err == nil && !info.Dir && f.Levels > 0 {
+		return true // its tables are directories
+	}
+	if f.Probe == nil {
+		return false
+	}
+	m, err := f.Probe(ctx, format.Target{Tree: store.Roots(cli.Tree{A: r.a}), Name: d.Place(r.dir)})
+	return err == nil && m == format.No
 }

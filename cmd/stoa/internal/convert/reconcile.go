@@ -150,10 +150,13 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 	return out
 }
 
-// readLake is readBack for a table of a lake. A file, or a directory without a catalogue, is not the table, whatever
-// its rows are, unless the table was only begun.
+// readLake is readBack for a table that may be of a lake, where a file, or a directory without a catalogue, is not the
+// table, whatever its rows are, unless the table was only begun. Nor is what is of no format that the run writes.
 func (r *allRun) readLake(ctx context.Context, d rerun.Table) outcome {
 	back := readBack(r.a, ctx, r.dir, d)
+	if !isLake(r.c.to) && back.Verdict == verdictUnread && r.foreign(ctx, d) {
+		back.Verdict = verdictDiffers
+	}
 	if !isLake(r.c.to) || back.Verdict == verdictMissing || back.Problem != "" {
 		return back
 	}

@@ -119,7 +119,7 @@ func (r *rescue) run(ctx context.Context) error {
 	if none != nil && ctx.Err() != nil {
 		return none
 	}
-	keepFree(tables, r.a.Format(wo.To))
+	keepFree(tables, r.a.Format(wo.To), report.Names...)
 	st, err := rerun.OpenState(ctx, r.a, r.dir, r.resume, r.c.settings(), r.roots...)
 	if err != nil {
 		return err

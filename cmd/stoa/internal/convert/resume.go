@@ -516,7 +516,7 @@ func (r *allRun) settled(ctx context.Context, t oneTable) (d *rerun.Table, back 
 	if err := r.putBack(previous); err != nil {
 		return nil, back, false, err
 	}
-	r.unlocked(func() { back = readBack(r.a, ctx, r.dir, previous) })
+	r.unlocked(func() { back = r.readLake(ctx, previous) })
 	return &previous, back, false, nil
 }
 
