@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -18,7 +19,7 @@ import (
 // CensusFields are the columns of the list "census", which has a line for each replica, and for each tablet, range or
 // block that belongs to no replica here.
 var CensusFields = []string{"table", "table-id", "complete", "tablet", "partition", "server", "place", "state",
-	"last-operation", "why"}
+	"last-operation", "why", "rows", "may-be-of"}
 
 // openList opens the directories for a list of what they hold; latest: whatever moment the options name.
 func openList(ctx context.Context, t format.Target, o format.OpenOptions, latest bool) (s *cluster.Servers,
@@ -54,12 +55,15 @@ func census(ctx context.Context, t format.Target, o format.OpenOptions, add func
 	findings := slices.Clone(s.Findings)
 	reported := map[string]bool{}
 	for _, l := range lines {
-		last := ""
+		last, rows := "", ""
 		if l.Last > 0 {
 			last = table.TimeText(l.Last)
 		}
+		if l.State == cluster.StateUnclaimed && l.Rows >= 0 {
+			rows = strconv.FormatInt(l.Rows, 10)
+		}
 		add([]string{l.Table, l.TableID, strconv.FormatBool(l.Complete), l.Tablet, l.Partition, l.Server, l.Place,
-			l.State, last, l.Why})
+			l.State, last, l.Why, rows, strings.Join(l.MayBeOf, " ")})
 		if of := cmp.Or(l.TableID, l.Tablet, l.Place); l.Broken() && !reported[of] {
 			reported[of] = true
 			what := cmp.Or(l.Table, l.Tablet)

@@ -37,7 +37,8 @@ type rescueDoc struct {
 	Whole    bool                 `json:"whole"` // everything that any sign points to is in the output
 	Why      []string             `json:"why_not,omitempty"`
 	Tables   []*rescuedTable      `json:"tables"`
-	Unnamed  []unnamedDoc         `json:"unnamed"` // signs of tablets and rows that are in no table
+	Unnamed  []unnamedDoc         `json:"unnamed"`        // signs of tablets and rows that are in no table
+	Blocks   int64                `json:"rows_unclaimed"` // in blocks in unnamed: lost, or read from elsewhere
 	Left     []leftDoc            `json:"left_out"`
 	Findings []reading.FindingDoc `json:"findings"`
 	Sources  []sourceDoc          `json:"sources"`
@@ -98,6 +99,9 @@ type unnamedDoc struct {
 	Server string `json:"server,omitempty"`
 	Place  string `json:"place,omitempty"`
 	Why    string `json:"why"`
+
+	Rows    *int64   `json:"rows"`                // that unclaimed blocks have; null: not known
+	MayBeOf []string `json:"may_be_of,omitempty"` // ids of tables with their columns
 }
 
 // leftDoc is a file that belongs to no table.
@@ -265,8 +269,10 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 			for _, r := range tb.Replicas {
 				if t == nil && (r.State == "lost" || r.State == "unclaimed") {
 					stray = true
-					d.Unnamed = append(d.Unnamed, unnamedDoc{r.State, c.Table, tb.ID, r.Server, r.Place, r.Why})
+					d.Unnamed = append(d.Unnamed, unnamedDoc{r.State, c.Table, tb.ID, r.Server, r.Place, r.Why,
+						r.Rows, r.MayBeOf})
 					d.miss("tablets, or blocks with rows, that no table claims")
+					d.unclaimed(r)
 				}
 			}
 		}
@@ -291,6 +297,19 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 						r.Why), ": "))
 				}
 			}
+		}
+	}
+}
+
+// unclaimed adds blocks that no superblock names. Nothing says whose their rows are, and whether these are read from
+// elsewhere: they are counted by themselves, and tables that have such columns may lack them.
+func (d *rescueDoc) unclaimed(r look.CensusReplica) {
+	d.Blocks += max(0, ls.Number(r.Rows))
+	for _, t := range d.Tables {
+		if slices.Contains(r.MayBeOf, t.ID) {
+			t.Exact = false
+			t.miss("it may lack rows: blocks of " + display.Count(ls.Number(r.Rows), "row") +
+				" have its columns, and no superblock names them")
 		}
 	}
 }
@@ -353,10 +372,14 @@ func (d *rescueDoc) lostRows() string {
 			unknown++
 		}
 	}
-	if unknown == 0 {
-		return display.Thousands(lost)
+	text := display.Thousands(lost)
+	if unknown > 0 {
+		text += ", and an unknown number in " + display.Count(unknown, "table")
 	}
-	return fmt.Sprintf("%s, and an unknown number in %s", display.Thousands(lost), display.Count(unknown, "table"))
+	if d.Blocks > 0 {
+		text += "; blocks that no table claims have " + display.Count(d.Blocks, "row")
+	}
+	return text
 }
 
 // lostWord says what lost rows are: with null-cells most of them are written.

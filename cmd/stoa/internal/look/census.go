@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"stoa"
@@ -41,6 +42,9 @@ type CensusReplica struct {
 	Place  string `json:"place,omitempty"`
 	Last   string `json:"last_operation,omitempty"`
 	Why    string `json:"why,omitempty"`
+
+	Rows    *int64   `json:"rows,omitempty"`      // in unclaimed blocks, as their footers tell
+	MayBeOf []string `json:"may_be_of,omitempty"` // ids of the tables that unclaimed blocks may be of
 }
 
 func CensusCmd(a *cli.App) *cobra.Command {
@@ -139,7 +143,11 @@ func addToCensus(tables []*CensusTable, v []string) []*CensusTable {
 		k++
 	}
 	x := t.Tablets[k-1]
-	x.Replicas = append(x.Replicas, CensusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9]})
+	r := CensusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9], MayBeOf: strings.Fields(v[11])}
+	if n, err := strconv.ParseInt(v[10], 10, 64); err == nil {
+		r.Rows = &n
+	}
+	x.Replicas = append(x.Replicas, r)
 	return tables
 }
 

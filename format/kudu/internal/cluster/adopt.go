@@ -103,11 +103,7 @@ func (a *adoption) judge(ctx context.Context, tg format.Target, o format.OpenOpt
 	top := parts[0]
 	x := &adopted{carving: newCarving(tg, o, &top.Schema, top.Object), of: map[*meta.Tablet]int64{}}
 	x.ids = true
-	var all []*loose
-	for _, b := range a.found[f] {
-		again := *b
-		all = append(all, &again)
-	}
+	all := again(a.found[f])
 	sets := group(all, &top.Schema)
 	for _, set := range sets {
 		x.add(set)

@@ -322,6 +322,15 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	return out
 }
 
+// again returns copies of blocks, for another schema.
+func again(all []*loose) (out []*loose) {
+	for _, x := range all {
+		y := *x
+		out = append(out, &y)
+	}
+	return out
+}
+
 // follows reports whether x may have been created directly after y, for the same rows.
 func (x *loose) follows(y *loose) bool {
 	return x.seq == y.seq+1 && x.Rows == y.Rows && x.Kind == cfile.KindColumn && y.Kind == cfile.KindColumn

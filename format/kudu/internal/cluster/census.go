@@ -34,8 +34,10 @@ type CensusLine struct {
 	Tablet, Partition string // "": unknown
 	Server, Place     string // UUID, and metadata directory
 	State, Why        string
-	Last              uint64 // hybrid time of the replica's last operation; 0: unknown
-	Complete          bool   // whether each tablet of the table has a replica in StateWhole
+	Last              uint64   // hybrid time of the replica's last operation; 0: unknown
+	Complete          bool     // whether each tablet of the table has a replica in StateWhole
+	Rows              int64    // in unclaimed blocks; -1: not known
+	MayBeOf           []string // ids of the tables that unclaimed blocks may be of
 }
 
 // lacks reports whether the state alone means that rows are missing, regardless of other replicas.
@@ -64,9 +66,10 @@ func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLin
 		out = append(out, CensusLine{Table: b.Table, TableID: b.TableID, Tablet: b.ID, Place: b.Object,
 			State: StateLost, Why: "only a log, consensus metadata or a damaged superblock is left"})
 	}
-	loose, err := s.Unclaimed(ctx)
+	loose, err := s.unclaimed(ctx)
 	for _, x := range loose {
-		out = append(out, CensusLine{Place: x.At.Object, Server: x.Part, State: StateUnclaimed, Why: x.Message})
+		out = append(out, CensusLine{Place: x.At.Object, Server: x.Part, State: StateUnclaimed, Why: x.Message,
+			Rows: x.rows, MayBeOf: x.maybe})
 	}
 	return out, err
 }

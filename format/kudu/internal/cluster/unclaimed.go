@@ -36,6 +36,20 @@ var errLost = errors.New("with the table's schema, rows can be assembled from th
 // Unclaimed returns a finding if there are blocks with rows among found, the blocks of a server that no superblock
 // names.
 func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
+	if x := strayIn(f, found); x != nil {
+		return &x.Finding
+	}
+	return nil
+}
+
+// stray is a finding about blocks with rows that no superblock names.
+type stray struct {
+	region.Finding
+	rows  int64    // in them, those of a rowset once; -1: not known
+	maybe []string // ids of the tables that they may be of
+}
+
+func strayIn(f *fs.FS, found []*loose) *stray {
 	var columns []*loose
 	rows, last := int64(0), &loose{Rows: -1}
 	about, what := "about", "no superblock claims them: they may be all that is left of tablets"
@@ -62,11 +76,22 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
 		fmt.Sprintf("%d blocks hold columns of %s %s, and %s; unclaimed=true if that is expected", len(columns),
 			about, fault.Count(rows, "row"), what))
-	return &x
+	return &stray{Finding: x, rows: rows}
 }
 
 // Unclaimed returns the findings about blocks with rows that no superblock claims, at most one per server.
 func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err error) {
+	all, err := s.unclaimed(ctx)
+	for _, x := range all {
+		out = append(out, x.Finding)
+	}
+	return out, err
+}
+
+// unclaimed returns the blocks with rows that no superblock claims. Those that several copies of a server have are
+// there once.
+func (s *Servers) unclaimed(ctx context.Context) (out []stray, err error) {
+	seen := map[string]bool{}
 	for _, f := range s.All {
 		if f.MetaDir == "" {
 			continue // without superblocks nothing is claimed: see Incomplete
@@ -75,17 +100,42 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 		if err != nil {
 			return out, err
 		}
-		all := Nested(ctx, f)
-		if x := Unclaimed(f, found); x != nil {
+		found = slices.DeleteFunc(found, func(x *loose) bool {
+			key := fmt.Sprint(f.UUID, x.ID, x.Kind, x.Typ, x.Rows, x.At.Len)
+			again := f.UUID != "" && x.ID != 0 && x.Err == nil && seen[key]
+			seen[key] = true
+			return again
+		})
+		var all []stray
+		for _, x := range Nested(ctx, f) {
+			all = append(all, stray{Finding: x, rows: -1})
+		}
+		if x := strayIn(f, found); x != nil {
+			x.maybe = s.having(f, found)
 			all = append(all, *x)
 		}
 		for _, x := range all {
-			if !slices.Contains(out, x) {
+			if !slices.ContainsFunc(out, func(y stray) bool { return y.Finding == x.Finding }) {
 				out = append(out, x)
 			}
 		}
 	}
 	return out, nil
+}
+
+// having returns the ids of the tables under whose schema blocks of a server make a rowset, and of which a tablet is on
+// this server alone: its superblock may be of an earlier time than the blocks.
+func (s *Servers) having(f *fs.FS, found []*loose) (ids []string) {
+	for _, ts := range s.Tables() {
+		alone := slices.ContainsFunc(ts, func(tb *table.Tablet) bool {
+			return tb.ID != meta.SystemCatalogID &&
+				!slices.ContainsFunc(tb.Replicas(), func(r table.Replica) bool { return r.FS.UUID != f.UUID })
+		})
+		if alone && len(group(again(found), &table.Newest(ts).Schema)) > 0 {
+			ids = append(ids, ts[0].TableID)
+		}
+	}
+	return ids
 }
 
 // Nested returns findings about directories of servers among a server's block files and below those of its logs, as far
