@@ -35,7 +35,8 @@ func unclaimedRows(t *testing.T, out string) (all, each int64) {
 }
 
 // TestRescueCountsUnclaimedRows: of a table of which only blocks are left, the report counts the rows that a client
-// read, in no table, and once if there are two copies of them; the rows that deletes have removed are in the blocks, too.
+// read, in no table, and once if there are two copies of them; the rows that deletes have removed are in the blocks,
+// too.
 func TestRescueCountsUnclaimedRows(t *testing.T) {
 	cluster, rows := deadCluster(t)
 	dir := t.TempDir()
@@ -91,9 +92,9 @@ func onlyTablet(t *testing.T, table string) string {
 	return tables[0].Tablets[0].Tablet
 }
 
-// TestRescueOfEarlierSuperblock: the only superblock of a tablet is of an earlier copy of the server, and the blocks that
-// were flushed since are in another copy. Neither is the table called whole, nor are its losses exact; rows written,
-// lost and in blocks of no table are those of the client or more. Tables with other columns are whole.
+// TestRescueOfEarlierSuperblock: the only superblock of a tablet is of an earlier copy of the server, and the blocks
+// that were flushed since are in another copy. Neither is the table called whole, nor are its losses exact; rows
+// written, lost and in blocks of no table are those of the client or more. Tables with other columns are whole.
 func TestRescueOfEarlierSuperblock(t *testing.T) {
 	cluster, rows := deadCluster(t)
 	dir := t.TempDir()

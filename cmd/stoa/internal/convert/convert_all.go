@@ -410,7 +410,7 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 	}
 	r.rows += one.rows
 	r.done++
-	if err := r.state.Record(ctx, r.a, r.dir, done); err != nil || len(done.Pieces) == 0 {
+	if err := r.record(ctx, &done, back); err != nil || len(done.Pieces) == 0 {
 		return err
 	}
 	return pieces.Forget(one.out)

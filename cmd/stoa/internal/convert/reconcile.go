@@ -67,6 +67,8 @@ func (b *readback) why() string {
 		return "could not be read: " + b.Problem
 	case b.Verdict == verdictMissing:
 		return "is missing"
+	case b.ReadChecksum == "":
+		return "is not what was written"
 	}
 	return fmt.Sprintf("differs from what went in: %s rows, checksum %s, want %s", display.Maybe(ls.Number(b.Rows)),
 		b.ReadChecksum, b.Checksum)
@@ -140,7 +142,10 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 	case sum.Rows != d.Rows:
 		out.Rows, out.ReadChecksum = reading.Known(sum.Rows), sum.String()
 	case !whole:
-		out.Rows, out.Verdict = reading.Known(sum.Rows), verdictRows
+		out.Rows = reading.Known(sum.Rows)
+		if digest, err := d.DigestOf(ctx, a, dir); d.Digest == "" || err == nil && digest == d.Digest {
+			out.Verdict = verdictRows
+		}
 	default:
 		out.Rows, out.ReadChecksum = reading.Known(sum.Rows), sum.String()
 		if out.ReadChecksum == d.Checksum {
@@ -148,6 +153,20 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 		}
 	}
 	return out
+}
+
+// record saves a table that is done. A later run, which reads its output with the types that it guesses, may not be
+// able to tell whether the rows are those that were written: then its bytes tell.
+func (r *allRun) record(ctx context.Context, d *rerun.Table, back outcome) (err error) {
+	f := r.a.Format(r.c.to)
+	guessed := f != nil && f.UTF8 && f.Reread != nil || back.Verdict == verdictRows
+	if guessed && !d.Taken && r.c.ext != "" && r.c.levels == 0 && !isLake(r.c.to) {
+		r.unlocked(func() { d.Digest, err = d.DigestOf(ctx, r.a, r.dir) })
+	}
+	if err != nil {
+		return err
+	}
+	return r.state.Record(ctx, r.a, r.dir, *d)
 }
 
 // readLake is readBack for a table that may be of a lake, where a file, or a directory without a catalogue, is not the

@@ -183,7 +183,7 @@ func (r *allRun) renew(ctx context.Context, t oneTable, d *rerun.Table, back *ou
 			return err
 		}
 	}
-	return r.state.Record(ctx, r.a, r.dir, *d)
+	return r.record(ctx, d, *back)
 }
 
 // doubts adds what verifying the source of a table finds, which the run that was interrupted has not recorded.
@@ -587,7 +587,7 @@ func (r *allRun) adopt(ctx context.Context, t oneTable, d *rerun.Table, back *ou
 		}
 	}
 	if !same {
-		err = r.state.Record(ctx, r.a, r.dir, *d)
+		err = r.record(ctx, d, *back)
 	} else {
 		err = r.renew(ctx, t, d, back, true)
 	}

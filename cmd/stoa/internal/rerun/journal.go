@@ -60,6 +60,7 @@ type Table struct {
 	Parts []string `json:"parts,omitempty"`
 
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
+	Digest string        `json:"digest,omitempty"` // of the output's bytes, if its types allow no checksum of the rows
 	Noted  *Noted        `json:"noted,omitempty"`  // of migrate
 	Told   *reading.Told `json:"told,omitempty"`
 
