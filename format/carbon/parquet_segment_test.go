@@ -55,7 +55,8 @@ func writeParquet(t *testing.T, name string, b arrow.RecordBatch) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	w, err := stoa.Create(t.Context(), name, b.Schema(), stoa.CreateOptions{})
+	w, err := stoa.Create(t.Context(), name, b.Schema(),
+		stoa.CreateOptions{Opts: map[string]string{"encoding": "plain"}}) // all that Spark 3.1 reads
 	if err == nil {
 		err = w.Write(t.Context(), b)
 	}

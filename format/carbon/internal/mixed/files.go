@@ -19,9 +19,10 @@ import (
 )
 
 // Check returns an error if table m cannot return the rows of a Parquet file: the types of the file's columns must be
-// convertible to those of the table's. With all it also reads the rows, so that a value that does not fit is an error.
-func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format.OpenOptions, all bool) (rows int64,
-	err error) {
+// convertible to those of the table's. With each, which gets them, it also reads the rows, so that a value that does not
+// fit is an error.
+func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format.OpenOptions,
+	each func(arrow.RecordBatch) error) (rows int64, err error) {
 	in, err := parquetFile(m, f)
 	if err != nil {
 		return 0, err
@@ -38,10 +39,13 @@ func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format
 		return 0, err
 	}
 	for _, g := range groups {
-		if rows += g.Rows; !all {
+		if rows += g.Rows; each == nil {
 			continue
 		}
-		for _, err := range t.Batches(ctx, g, q, vec.Range{To: g.Rows}, memory.NewGoAllocator()) {
+		for b, err := range t.Batches(ctx, g, q, vec.Range{To: g.Rows}, memory.NewGoAllocator()) {
+			if err == nil {
+				err = each(b)
+			}
 			if err != nil {
 				return rows, err
 			}
@@ -90,7 +94,7 @@ func counted(ctx context.Context, tg format.Target, op format.OpenOptions, name 
 			return -1, -1, -1, err
 		}
 		for _, f := range list {
-			n, err := Check(ctx, m, f, format.OpenOptions{Limits: op.Limits}, false)
+			n, err := Check(ctx, m, f, format.OpenOptions{Limits: op.Limits}, nil)
 			if err != nil {
 				return len(list), -1, -1, err
 			}
@@ -120,23 +124,40 @@ func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 	if err != nil {
 		return "", err
 	}
-	return change.AddForeign(ctx, p, s, dry, func(name string) error {
-		if err := complete(ctx, m, name); err != nil {
-			return err
-		}
-		_, err := Check(ctx, m, table.ForeignFile{Name: name}, format.OpenOptions{}, true)
-		return err
-	})
+	return change.AddForeign(ctx, p, s, dry, func(name string) error { return fits(ctx, m, name) })
 }
 
-// complete returns Invalid if a Parquet file lacks a column of the table, which would be null in all its rows, or has
-// it with another type: CarbonData under Spark refuses such a segment, and cannot read most of them.
-func complete(ctx context.Context, m *table.Managed, name string) error {
-	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name}, format.OpenOptions{})
+// fits returns an error if a Parquet file cannot be a segment of a table: for stoa, or for CarbonData under Spark, which
+// then fails on the whole table.
+func fits(ctx context.Context, m *table.Managed, name string) error {
+	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name},
+		format.OpenOptions{Opts: map[string]string{"int96": "us"}}) // nanoseconds are those of INT64 then
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if err := complete(m, name, r); err != nil {
+		return err
+	}
+	if err := sparkReads(ctx, name, r); err != nil {
+		return err
+	}
+	same := oneCalendar(r)
+	_, err = Check(ctx, m, table.ForeignFile{Name: name}, format.OpenOptions{}, func(b arrow.RecordBatch) error {
+		for i, c := range b.Columns() {
+			if !same && old(c) {
+				return fault.Unsupportedf(fault.Span{Object: name}, b.ColumnName(i),
+					"a date before 1582-10-15, or a time before 1900, of an unknown calendar%s", wayOut)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// complete returns Invalid if a Parquet file lacks a column of the table, which would be null in all its rows, or has
+// it with another type: CarbonData under Spark refuses such a segment, and cannot read most of them.
+func complete(m *table.Managed, name string, r format.Reader) error {
 	for _, f := range m.Schema().Fields() {
 		at := byName(f, r.Schema().Fields(), nil)
 		if at < 0 {
