@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"stoa/internal/effort"
 	"stoa/store/remote/remotetest"
 )
 
@@ -212,10 +213,7 @@ func (d *deadEnd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestUnansweredAtAnyRequest: whichever request of a writer finds that an object has changed, or is denied, a command
 // that fails leaves what a place held before, unless it says what it did; one that succeeds has done it.
 func TestUnansweredAtAnyRequest(t *testing.T) {
-	seen, step := map[string]int{}, int64(1)
-	if testing.Short() {
-		step = 7
-	}
+	seen, step := map[string]int{}, int64(effort.Step(3, 7))
 	for _, c := range killCases(t) {
 		for _, status := range []int{http.StatusPreconditionFailed, http.StatusForbidden} {
 			last := false

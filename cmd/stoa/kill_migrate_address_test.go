@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/internal/effort"
 	"stoa/store/remote"
 )
 
@@ -31,10 +32,7 @@ func TestKilledMigrationAtAddress(t *testing.T) {
 		args := []string{"migrate", in, "-o", "s3://bucket/w", "--to", to, "--parallel", "1", "-q"}
 		s3, _ := emptyBucket(t)
 		all := (&killer{S3: s3}).run(t, 0, false, args...)
-		step := int64(1)
-		if testing.Short() {
-			step = 5
-		}
+		step := int64(effort.Step(3, 5))
 		kept := 0
 		for at := int64(1); at <= all; at += step {
 			s3, dir := emptyBucket(t)

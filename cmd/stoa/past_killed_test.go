@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/internal/effort"
 	"stoa/store/remote"
 )
 
@@ -31,10 +32,7 @@ func TestHistoryKilledAtAnyRequest(t *testing.T) {
 			s3, dir := emptyBucket(t)
 			most := (&killer{S3: s3}).run(t, 0, false, h.args...)
 			h.moments = h.momentsOf(path.Join(dir, "lake"), strings.Split(to, ",")[0])
-			step := int64(1)
-			if testing.Short() {
-				step = 3
-			}
+			step := int64(effort.Step(2, 3))
 			for at := most % step; at <= most; at += step {
 				h.at(max(at, 1), at%2 == 0, at%4 > 1)
 			}

@@ -81,7 +81,7 @@ func victims(t *testing.T, limit int64) []block {
 }
 
 func TestDamage(t *testing.T) {
-	limit, budget := int64(3500), 20*time.Second
+	limit, budget := int64(3500), 10*time.Second
 	if d, err := time.ParseDuration(os.Getenv("STOA_LONG")); err == nil && d > 0 {
 		budget = d // the same files, with more time
 	} else if long() {

@@ -8,6 +8,7 @@ import (
 
 	"stoa"
 	"stoa/format/formattest"
+	"stoa/internal/effort"
 	"stoa/region"
 )
 
@@ -23,11 +24,7 @@ func TestFooterBit(t *testing.T) {
 		i := slices.IndexFunc(nodes, func(n region.Node) bool { return n.Depth == 0 && n.Name == "file_metadata" })
 		from := int(nodes[i].At.Off)
 		right, _ := recoveredLines(t, whole)
-		step := 1
-		if testing.Short() {
-			step = 7
-		}
-		for bit := 8 * from; bit < 8*len(whole); bit += step {
+		for bit := 8 * from; bit < 8*len(whole); bit += effort.Step(3, 7) {
 			data := slices.Clone(whole)
 			data[bit/8] ^= 1 << (bit % 8)
 			got, reported := recoveredLines(t, data)

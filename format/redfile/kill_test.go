@@ -27,6 +27,7 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/format/redfile"
+	"stoa/internal/effort"
 	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
@@ -519,7 +520,7 @@ func TestCutAnywhere(t *testing.T) {
 		whole := writeSample(t, 100, opts)
 		last := 0
 		for cut := 5; cut <= len(whole); cut++ {
-			if testing.Short() && cut%11 != 0 && cut < len(whole) {
+			if cut%effort.Step(3, 11) != 0 && cut < len(whole) {
 				continue
 			}
 			tree := store.NewMemory(map[string][]byte{"f.red": whole[:cut]})

@@ -13,6 +13,7 @@ import (
 
 	"stoa"
 	"stoa/fault"
+	"stoa/internal/effort"
 	"stoa/region"
 )
 
@@ -29,10 +30,7 @@ func TestMovedBytes(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(name, errs)
 		}
-		reported, step := 0, 1
-		if testing.Short() {
-			step = 7
-		}
+		reported, step := 0, effort.Step(3, 7)
 		for at := 0; at < len(data); at += step {
 			for _, n := range []int{-8, -1, 1, 8} {
 				bad := movedBytes(data, at, n)

@@ -3,7 +3,6 @@ package trevni_test
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"slices"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/format/trevni"
+	"stoa/internal/effort"
 	"stoa/internal/scan"
 	"stoa/store"
 )
@@ -27,12 +27,7 @@ func TestHeaderBit(t *testing.T) {
 		}
 		head := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[0]:]))
 		repaired := 0
-		step := 13
-		if testing.Short() {
-			step = 97
-		} else if os.Getenv("STOA_LONG") != "" {
-			step = 5
-		}
+		step := effort.Step(29, 97)
 		for bit := 0; bit < 8*head; bit += step {
 			bad := slices.Clone(data)
 			bad[bit/8] ^= 1 << (bit % 8)
