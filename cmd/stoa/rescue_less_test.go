@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stoa/internal/effort"
 )
 
 // the log of the tablet of d_wal in the dead cluster: its last operation, with the last 125 changes, begins at 133,905,
@@ -88,7 +90,7 @@ func TestResumedRescueNeverHasLess(t *testing.T) {
 	maps.DeleteFunc(cluster, func(name string, _ []byte) bool { return strings.HasPrefix(name, "master/") })
 	for _, gone := range []string{"tserver/data/", "tserver/wal/", "tserver/", logOfWAL(t, cluster)} {
 		for _, flags := range [][]string{nil, {"--file-size", "20kB"}} {
-			if flags != nil && gone != "tserver/data/" && testing.Short() {
+			if flags != nil && gone != "tserver/data/" && effort.Step(2, 2) > 1 {
 				continue
 			}
 			dir := t.TempDir()
