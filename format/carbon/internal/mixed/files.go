@@ -19,8 +19,8 @@ import (
 )
 
 // Check returns an error if table m cannot return the rows of a Parquet file: the types of the file's columns must be
-// convertible to those of the table's. With each, which gets them, it also reads the rows, so that a value that does not
-// fit is an error.
+// convertible to those of the table's. With each, which gets them, it also reads the rows, so that a value that does
+// not fit is an error.
 func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format.OpenOptions,
 	each func(arrow.RecordBatch) error) (rows int64, err error) {
 	in, err := parquetFile(m, f)
@@ -127,8 +127,8 @@ func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 	return change.AddForeign(ctx, p, s, dry, func(name string) error { return fits(ctx, m, name) })
 }
 
-// fits returns an error if a Parquet file cannot be a segment of a table: for stoa, or for CarbonData under Spark, which
-// then fails on the whole table.
+// fits returns an error if a Parquet file cannot be a segment of a table: for stoa, or for CarbonData under Spark,
+// which then fails on the whole table.
 func fits(ctx context.Context, m *table.Managed, name string) error {
 	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name},
 		format.OpenOptions{Opts: map[string]string{"int96": "us"}}) // nanoseconds are those of INT64 then
