@@ -72,6 +72,7 @@ stoa/internal/scan/internal/batches: std arrow fault format region vec internal/
 stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/... internal/share
 stoa/internal/rows        : std arrow fault format pred store vec internal/scan
 stoa/internal/thrift      : std fault wire region
+stoa/internal/effort      : std
 stoa/internal/extremes    : std arrow vec
 stoa/internal/arrowschema : std arrow fault format format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
 stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
@@ -193,7 +194,7 @@ stoa/format/carbon/internal/change: std arrow fault format format/option pred re
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
 stoa/format/carbon/internal/since: std arrow fault format format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
-stoa/format/carbon/internal/mixed: std arrow fault format region store vec format/internal/lake format/parquet
+stoa/format/carbon/internal/mixed: std arrow fault format region store vec format/internal/lake format/parquet internal/civil
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
   format/carbon/internal/since format/carbon/internal/change format/carbon/internal/layout
   format/carbon/internal/datafile
