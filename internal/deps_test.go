@@ -194,8 +194,8 @@ stoa/format/carbon/internal/change: std arrow fault format format/option pred re
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
 stoa/format/carbon/internal/since: std arrow fault format format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
-stoa/format/carbon/internal/mixed: std arrow fault format region store vec format/internal/lake format/parquet internal/civil
-  format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
+stoa/format/carbon/internal/mixed: std arrow fault format region store vec format/internal/lake format/parquet
+  internal/civil format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
   format/carbon/internal/since format/carbon/internal/change format/carbon/internal/layout
   format/carbon/internal/datafile
 stoa/format/carbon        : std format/parquet
