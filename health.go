@@ -350,6 +350,9 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
+	if f, found := health.Leftovers(ctx, v.o.formats(), tg.Target, v.o.internal()); found {
+		v.emit(f)
+	}
 	b := newSiblings(v.ctx, tg, all, v.o, v.above)
 	v.above = append(v.above, b)
 	defer func() { v.above = v.above[:len(v.above)-1] }()

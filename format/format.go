@@ -70,6 +70,8 @@ type Format struct {
 	// did not open and this function does not claim is not part of the table. nil: the format has no directories, or
 	// looks after its neighbours itself.
 	Claims func(ctx context.Context, t Target, o OpenOptions) Claimer
+	// Refers deletes from names the base names of all files that any state of a table with a catalogue refers to.
+	Refers func(ctx context.Context, t Target, o OpenOptions, names map[string][]store.Info) error
 
 	// Parted: the files of a table that Create divides (part-00000 and so on) record themselves which others should
 	// exist. In other formats all numbers must be present.

@@ -87,7 +87,8 @@ stoa/internal/address   : std fault format region store store/remote
 stoa/internal/workcopy  : std arrow fault format store store/remote
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
-stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
+stoa/internal/health    : std fault format region store vec internal/check internal/describe internal/scan
+  internal/sorted
 stoa/internal/laws      : std
 stoa/internal/exported   : std arrow
 stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
@@ -308,6 +309,7 @@ stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudu
   store/s3 store/web store/hdfs
 stoa/cmd/stoa/internal/register: std format/iceberg
 stoa/cmd/stoa/internal/catchup: std arrow fault format format/icebergdelta region stoa store store/remote
+  internal/health
   internal/content internal/fit internal/settle format/iceberg format/delta
 stoa/cmd/stoa/internal/change: noformat format/text
 stoa/cmd/...              : noformat

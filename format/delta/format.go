@@ -26,6 +26,7 @@ var Format = format.Format{
 	Codes:        Codes,
 	Create:       create,
 	Claims:       claims,
+	Refers:       refers,
 	Owns:         func(dir string) bool { return lake.Owns(dir, log.Dir) },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	UTF8:         true,

@@ -115,6 +115,7 @@ type state struct {
 	sidecars  []string
 	commits   []commit // that were read: those since the checkpoint
 	begins    checkpoint
+	named     func(path string) // is called for each file that an action names; nil: nobody asks
 }
 
 // commit is what a version says of itself.
@@ -264,6 +265,12 @@ const perFile = 512
 
 // apply applies an action.
 func (s *state) apply(a *log.Action, at fault.Span) error {
+	if s.named != nil && a.Add != nil {
+		s.named(a.Add.Path)
+	}
+	if s.named != nil && a.Remove != nil {
+		s.named(a.Remove.Path)
+	}
 	switch {
 	case a.Protocol != nil:
 		s.protocol = a.Protocol
@@ -386,7 +393,7 @@ func (s *state) readCheckpoint(ctx context.Context, h *logFiles, name string, o 
 					columns = append(columns, "add."+x.Name)
 				}
 			}
-		case f.Name == "metaData", f.Name == "protocol", f.Name == "sidecar":
+		case f.Name == "metaData", f.Name == "protocol", f.Name == "sidecar", f.Name == "remove" && s.named != nil:
 			columns = append(columns, f.Name)
 		}
 	}

@@ -23,6 +23,7 @@ var Format = format.Format{
 	Bounds:       true,
 	Create:       create,
 	Claims:       claims,
+	Refers:       refers,
 	Owns:         func(dir string) bool { return lake.Owns(dir, dataDir, metadataDir) },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	UTF8:         true,

@@ -19,7 +19,8 @@ var FrontCodes = []region.CodeDoc{
 		"--from FORMAT then reports its damage."},
 	{Code: "dir.leftover", Severity: region.Note, Help: "An interrupted run of stoa left an unfinished file or " +
 		"directory, to which nothing refers. It can be removed when no stoa is running; the next run that writes to " +
-		"the same name removes it."},
+		"the same name removes it. If it belongs to no snapshot or version of a table of Iceberg or Delta, stoa " +
+		"clean removes it."},
 	{Code: "dir.odd", Severity: region.Warning, Help: "An entry of a directory is not a file: a named pipe, a " +
 		"socket, a device, a dangling or circular link, or a link to a parent directory. It is not opened, because " +
 		"reading it might never end. If a link led to a file of the table, that file is missing; a pipe is read if " +

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,13 +18,6 @@ type records struct {
 	files []Object // of the table, as far as their names say that stoa wrote them
 	shown bool     // the table can be read
 }
-
-// tableFile matches the names, within a table, of its data files, manifests and their lists, as stoa writes them.
-var tableFile = regexp.MustCompile(`(^|/)\d{5}-[0-9a-f]{8}\.parquet$|^metadata/[^/]*\.avro$`)
-
-// TableFile reports whether a name, relative to the directory of a table of Iceberg or Delta, is one that stoa gives a
-// file before it is part of the table.
-func TableFile(rel string) bool { return tableFile.MatchString(rel) }
 
 // unrecorded removes what runs have left that wrote large tables: all of a table that cannot be read yet, and of one
 // that can be read only what the run has recorded.
@@ -74,7 +66,7 @@ func recordsIn(all []Object) (out []*records) {
 				continue
 			}
 			r.shown = r.shown || shows(rel) && strings.Count(rel, "/") == 1
-			if TableFile(rel) {
+			if store.TableFile(rel) {
 				r.files = append(r.files, o)
 			}
 		}

@@ -394,7 +394,7 @@ func (b *Building) sweep(ctx context.Context, dir string, made map[string]bool) 
 		case rel == recordsDir || made[rel]:
 		case info.Dir:
 			err = b.sweep(ctx, rel, made)
-		case b.out == "" && !remote.TableFile(rel): // others may put their files at an address
+		case b.out == "" && !store.TableFile(rel): // others may put their files at an address
 		default:
 			err = b.home.remove(ctx, rel)
 		}

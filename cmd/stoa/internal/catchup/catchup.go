@@ -103,8 +103,8 @@ func begin(ctx context.Context, o Options, sink store.Sink) (change, error) {
 
 // Run makes the change. If nothing has changed, there is no new snapshot.
 func Run(ctx context.Context, o Options) (r Result, err error) {
-	o = o.settled()
-	sink := &adding{home: o.Home}
+	o, sink := o.settled(), &adding{home: o.Home}
+	defer o.Home.hold()()
 	c, err := begin(ctx, o, sink)
 	if err != nil {
 		return r, err

@@ -3,8 +3,10 @@ package change
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"stoa/cmd/stoa/internal/catchup"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
@@ -21,10 +23,14 @@ func CleanCmd(a *cli.App) *cobra.Command {
 	var older time.Duration
 	cmd := &cobra.Command{
 		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
-		Short: "Remove files that are no longer part of a CarbonData table",
+		Short: "Remove files that are not, or no longer, part of a table",
 		Long: `Remove the files that are no longer part of a CarbonData table: segments that were deleted
 or compacted, loads that were cut off, delete files that newer ones replaced, temporary files. Loads that
 are running are left alone. The removed files are listed.
+
+Of a table of Iceberg or Delta, in a directory or at an address, remove what runs of stoa that were killed
+have left: files of which no snapshot or version has any, in none of the table's catalogues. If one of
+these is from the last 24 hours (--older-than), or if stoa is writing there, all are kept.
 
 At an address (s3://BUCKET/PREFIX), remove what killed runs of stoa have left there: uploads that were not
 completed, which are invisible and take space, and the objects of incomplete directories; of a table that
@@ -39,41 +45,47 @@ of other programs are also kept.`,
 				return err
 			}
 			r := &reporter{app: a, form: *form, result: result{Verb: cmd.Name(), Table: args[0], DryRun: *dry}}
-			var t *stoa.Changer
-			leftovers, err := 0, error(nil)
-			if remote.Is(args[0]) {
-				r.Table = cli.ShownAddress(args[0])
-				place := cli.WithoutTable(args[0])
-				if leftovers, err = cleanAddress(r, cmd.Context(), place, older); err != nil {
-					return r.end(err)
-				}
-				t, err = openChanger(a, cmd, args[0])
-				if place == args[0] && (err != nil || !cleans(a, t)) { // anything else may be there
-					return r.end(nil)
-				}
-			} else {
-				t, err = openChanger(a, cmd, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: *dry, OlderThan: max(older, 1)})
-			for _, f := range c.Files {
-				r.list(f, "")
-			}
-			if err == nil {
-				r.Segments, r.FileCount, r.Bytes = c.Segments, count(len(c.Files)+leftovers), count(c.Bytes)
-				r.note("%s, %s, %s %s", display.Count(int64(len(c.Segments)), "segment"),
-					display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes), would(*dry, "removed"))
-			}
-			return r.end(err)
+			return r.end(r.clean(cmd, args[0], older))
 		},
 	}
 	dry, form = dryRun(cmd), formFlag(cmd)
-	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "at an address: remove only what was begun "+
-		"`TIME` ago or earlier, such as 90m")
+	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "at an address, or of a table of Iceberg or "+
+		"Delta: remove only what was begun `TIME` ago or earlier, such as 90m")
 	limitFlags(cmd)
 	return cli.First(cmd, "dry-run", "older-than")
+}
+
+// clean removes what does not belong to the table, or to what is at an address.
+func (r *reporter) clean(cmd *cobra.Command, name string, older time.Duration) error {
+	a, ctx := r.app, cmd.Context()
+	leftovers, place := 0, name
+	if remote.Is(name) {
+		r.Table, place = cli.ShownAddress(name), cli.WithoutTable(name)
+		var err error
+		if leftovers, err = cleanAddress(r, ctx, place, older); err != nil {
+			return err
+		}
+	}
+	if lake, err := cleanLake(r, ctx, place, older, leftovers); lake || err != nil {
+		return err
+	}
+	t, err := openChanger(a, cmd, name)
+	if remote.Is(name) && place == name && (err != nil || !cleans(a, t)) { // anything else may be there
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c, err := t.Clean(ctx, stoa.CleanOptions{DryRun: r.DryRun, OlderThan: max(older, 1)})
+	for _, f := range c.Files {
+		r.list(f, "")
+	}
+	if err == nil {
+		r.Segments, r.FileCount, r.Bytes = c.Segments, count(len(c.Files)+leftovers), count(c.Bytes)
+		r.note("%s, %s, %s %s", display.Count(int64(len(c.Segments)), "segment"),
+			display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes), would(r.DryRun, "removed"))
+	}
+	return err
 }
 
 // cleans reports whether the format of a table knows files that do not belong to it any more.
@@ -118,6 +130,49 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 		err = keptRecent(r, ctx, address, older, listed)
 	}
 	return uploads + objects, err
+}
+
+// cleanLake removes what killed runs have left in the directory of a table of Iceberg or Delta; lake: it is one. more
+// is how many files were removed there before.
+func cleanLake(r *reporter, ctx context.Context, place string, older time.Duration, more int) (lake bool, err error) {
+	home, err := catchup.At(ctx, r.app.Remote(), strings.TrimRight(place, "/"), true)
+	if err != nil {
+		return false, err
+	}
+	kinds, err := home.Kinds(ctx)
+	if remote.IsUnfinished(err) || !remote.Is(place) && err != nil {
+		return false, nil // no table, or none yet
+	}
+	if len(kinds) == 0 || err != nil {
+		return false, err
+	}
+	left, busy, err := home.Leftovers(ctx, r.app.Formats, time.Now().Add(-older))
+	if err != nil {
+		return true, fmt.Errorf("nothing is removed, as it is not known which files belong to the table: %w", err)
+	}
+	if busy {
+		var names []string
+		for _, l := range left {
+			names = append(names, l.Name)
+		}
+		r.note("all is kept, as a running process may still write or commit what is from the last %s (--older-than), "+
+			"or while stoa is writing there: %s", older, output.FirstNames(names))
+		left = nil
+	}
+	bytes := int64(0)
+	for _, l := range left {
+		bytes += l.Bytes
+		if err = r.list(l.Name, ""); err == nil && !r.DryRun {
+			err = home.RemoveLeftover(ctx, l)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	r.FileCount, r.Bytes = count(len(left)+more), count(bytes)
+	r.note("%s, of which no snapshot or version has any, %s %s", display.Count(int64(len(left)), "file"),
+		display.BytesText(bytes), would(r.DryRun, "removed"))
+	return true, nil
 }
 
 // keptRecent says what is kept because it is not old enough.
