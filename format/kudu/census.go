@@ -19,7 +19,7 @@ import (
 // CensusFields are the columns of the list "census", which has a line for each replica, and for each tablet, range or
 // block that belongs to no replica here.
 var CensusFields = []string{"table", "table-id", "complete", "tablet", "partition", "server", "place", "state",
-	"last-operation", "why", "rows", "may-be-of"}
+	"last-operation", "why", "rows", "may-be-of", "later-log"}
 
 // openList opens the directories for a list of what they hold; latest: whatever moment the options name.
 func openList(ctx context.Context, t format.Target, o format.OpenOptions, latest bool) (s *cluster.Servers,
@@ -63,7 +63,8 @@ func census(ctx context.Context, t format.Target, o format.OpenOptions, add func
 			rows = strconv.FormatInt(l.Rows, 10)
 		}
 		add([]string{l.Table, l.TableID, strconv.FormatBool(l.Complete), l.Tablet, l.Partition, l.Server, l.Place,
-			l.State, last, l.Why, rows, strings.Join(l.MayBeOf, " ")})
+			l.State, last, l.Why, rows, strings.Join(l.MayBeOf, " "),
+			l.LaterLog})
 		if of := cmp.Or(l.TableID, l.Tablet, l.Place); l.Broken() && !reported[of] {
 			reported[of] = true
 			what := cmp.Or(l.Table, l.Tablet)

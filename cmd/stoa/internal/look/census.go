@@ -42,6 +42,7 @@ type CensusReplica struct {
 	Place  string `json:"place,omitempty"`
 	Last   string `json:"last_operation,omitempty"`
 	Why    string `json:"why,omitempty"`
+	Later  string `json:"later_log,omitempty"` // a log of a later state, which is not joined with the replica
 
 	Rows    *int64   `json:"rows,omitempty"`      // in unclaimed blocks, as their footers tell
 	MayBeOf []string `json:"may_be_of,omitempty"` // ids of the tables that unclaimed blocks may be of
@@ -70,6 +71,8 @@ Where there is no replica, or none with a readable superblock:
              without it
   lost       only a log, consensus metadata or a damaged superblock is left
   unclaimed  blocks with rows that no superblock names
+"later log" names a log of a later state than the replica above it, as of another copy of the server: it is
+not joined with that replica.
 
 If a master is among the ROOTs, its catalogue says which tables must exist. A table is complete if each of
 its tablets has a whole replica. The status is 3 if a table is not, or if anything is missing, lost or
@@ -143,7 +146,8 @@ func addToCensus(tables []*CensusTable, v []string) []*CensusTable {
 		k++
 	}
 	x := t.Tablets[k-1]
-	r := CensusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9], MayBeOf: strings.Fields(v[11])}
+	r := CensusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9], Later: v[12],
+		MayBeOf: strings.Fields(v[11])}
 	if n, err := strconv.ParseInt(v[10], 10, 64); err == nil {
 		r.Rows = &n
 	}
@@ -177,6 +181,9 @@ func writeCensus(w io.Writer, tables []*CensusTable, raw bool) error {
 				line(4, fmt.Sprintf("%-9s  %-8s  %s%s", r.State, server, r.Place, last))
 				if r.Why != "" {
 					line(15, r.Why)
+				}
+				if r.Later != "" {
+					line(15, "later log: "+r.Later)
 				}
 			}
 		}

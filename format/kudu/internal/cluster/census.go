@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
 	"slices"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/internal/sorted"
@@ -36,6 +38,7 @@ type CensusLine struct {
 	State, Why        string
 	Last              uint64   // hybrid time of the replica's last operation; 0: unknown
 	Complete          bool     // whether each tablet of the table has a replica in StateWhole
+	LaterLog          string   // directory of a log of a later state, which is not joined with the replica; "": none
 	Rows              int64    // in unclaimed blocks; -1: not known
 	MayBeOf           []string // ids of the tables that unclaimed blocks may be of
 }
@@ -134,6 +137,10 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 		out = append(out, l)
 	}
 	unlike, undecided := tb.Unlike(last), table.Undecided(last)
+	beside, err := s.logBeside(ctx, tb, newest)
+	if err != nil {
+		return nil, false, err
+	}
 	for i := range out {
 		l := &out[i]
 		if l.State == StateWhole && unlike[i] != "" {
@@ -143,12 +150,38 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 			l.State = StateBehind
 			l.Why = "its last operation is at " + table.TimeText(l.Last)
 		}
+		if beside != "" && l.State != StateTombstone && l.State != StateCopying {
+			l.LaterLog = beside
+		}
+		if l.State == StateWhole && beside != "" {
+			l.State, l.Why = StateBehind, "a log without a superblock has later operations"
+		}
 		if x := undecided[i]; l.State == StateWhole && x != nil {
 			l.Why = "its log ends with what may not be committed: " + x.Message
 		}
 		whole = whole || l.State == StateWhole
 	}
-	return out, whole, nil
+	return slices.CompactFunc(out, func(a, b CensusLine) bool { // copies may share a directory of superblocks
+		return a.Server == b.Server && a.Place == b.Place && a.State == b.State && a.Why == b.Why
+	}), whole, nil
+}
+
+// logBeside returns the directory of a log without a superblock that has later operations than the replicas of its
+// tablet, which is at newest; "" if there is none.
+func (s *Servers) logBeside(ctx context.Context, tb *table.Tablet, newest uint64) (dir string, err error) {
+	if s.noWAL || !slices.ContainsFunc(s.broken, func(b *meta.Tablet) bool { return b.ID == tb.ID }) {
+		return "", nil
+	}
+	for _, f := range s.All {
+		_, log, err := logAlone(ctx, f, tb.ID)
+		if err != nil && !table.Damaged(err) {
+			return "", err
+		}
+		if err == nil && log != nil && log.LastWrite > newest {
+			dir, newest = path.Join(f.WALDir, fs.WalsDir, tb.ID), log.LastWrite
+		}
+	}
+	return dir, nil
 }
 
 // judge determines the state of a replica from its own files and the tablet's Raft configuration.
@@ -171,10 +204,15 @@ func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r 
 	if err != nil && !errors.As(err, new(*fault.Error)) {
 		return last, err
 	}
+	if last.Later() {
+		l.LaterLog = path.Join(r.FS.WALDir, fs.WalsDir, r.ID)
+	}
 	bad := slices.IndexFunc(found, func(x region.Finding) bool { return x.Severity >= region.Error })
 	switch {
 	case err != nil:
 		l.State, l.Why = StateDamaged, err.Error()
+	case last.Later():
+		l.State, l.Why = StateDamaged, "its log is of a later state than its superblock"
 	case bad >= 0:
 		l.State, l.Why = StateDamaged, found[bad].Message
 	case tb.Stranger(r):

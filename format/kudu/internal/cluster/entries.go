@@ -94,6 +94,10 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 	}
 	sets, lost := 0, 0
 	for _, tb := range ts {
+		tb, err := s.chosen(ctx, tb)
+		if err != nil {
+			return e, err
+		}
 		rows, bytes, _, gone, err := tb.FS.TabletFacts(ctx, tb.Tablet)
 		if err != nil && !errors.As(err, new(*fault.Error)) {
 			return e, err
@@ -106,17 +110,9 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 		} else {
 			e.Rows = -1
 		}
-		part := format.Entry{Table: tb.ID, Kind: "tablet", Rows: rows, Bytes: bytes}
-		part.Meta = append(part.Meta, table.Fact("partition", "%s",
-			cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")),
-			table.Fact("state", "%s", tb.State),
-			table.Fact("rowsets", "%d", len(tb.RowSets)),
-			table.Fact("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
-		if n := len(tb.Others); n > 0 {
-			part.Meta = append(part.Meta, table.Fact("replicas", "%d", n+1))
-		}
-		if n := tb.FS.LogBytes(ctx, tb.ID); n > 0 {
-			part.Meta = append(part.Meta, table.Fact("log_bytes", "%d", n))
+		part, err := s.tabletEntry(ctx, tb, rows, bytes)
+		if err != nil {
+			return e, err
 		}
 		e.Parts = append(e.Parts, part)
 		found, err := s.quickHealth(ctx, tb)
@@ -142,6 +138,71 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 		add("uncovered", "%s", g)
 	}
 	return e, nil
+}
+
+// tabletEntry returns the entry of a tablet in that of its table.
+func (s *Servers) tabletEntry(ctx context.Context, tb *table.Tablet, rows, bytes int64) (format.Entry, error) {
+	part := format.Entry{Table: tb.ID, Kind: "tablet", Rows: rows, Bytes: bytes}
+	part.Meta = append(part.Meta, table.Fact("partition", "%s",
+		cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")),
+		table.Fact("state", "%s", tb.State),
+		table.Fact("rowsets", "%d", len(tb.RowSets)),
+		table.Fact("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
+	others, err := s.othersOf(ctx, tb)
+	part.Meta = append(part.Meta, others...)
+	if n := tb.FS.LogBytes(ctx, tb.ID); n > 0 {
+		part.Meta = append(part.Meta, table.Fact("log_bytes", "%d", n))
+	}
+	return part, err
+}
+
+// copied reports whether several copies of one server have a tablet.
+func copied(tb *table.Tablet) bool {
+	at := map[string]string{}
+	for _, r := range tb.Replicas() {
+		if dir, ok := at[r.FS.UUID]; ok && r.FS.UUID != "" && dir != r.FS.MetaDir {
+			return true
+		}
+		at[r.FS.UUID] = r.FS.MetaDir
+	}
+	return false
+}
+
+// chosen returns a tablet with the replica first that reading it as of now takes, if several copies of a server have
+// it: an earlier copy may come first.
+func (s *Servers) chosen(ctx context.Context, tb *table.Tablet) (*table.Tablet, error) {
+	if !copied(tb) {
+		return tb, nil
+	}
+	x := &table.Tablet{Replica: tb.Replica, Others: tb.Others, Findings: tb.Findings}
+	err := x.Choose(ctx, true, table.Options{At: table.Latest, NoWAL: s.noWAL})
+	if err != nil && !table.Damaged(err) {
+		return nil, err
+	}
+	return x, nil
+}
+
+// othersOf returns how many servers have a replica of a tablet, if several have, and how many copies of a server have
+// it, with the states of those that are not whole.
+func (s *Servers) othersOf(ctx context.Context, tb *table.Tablet) (out []format.KeyValue, err error) {
+	servers := map[string]bool{}
+	for _, r := range tb.Replicas() {
+		servers[cmp.Or(r.FS.UUID, r.FS.MetaDir)] = true
+	}
+	if len(servers) > 1 {
+		out = append(out, table.Fact("replicas", "%d", len(servers)))
+	}
+	if !copied(tb) {
+		return out, nil
+	}
+	lines, _, err := s.replicas(ctx, CensusLine{}, tb)
+	copies, text := map[string]bool{}, ""
+	for _, l := range lines {
+		if copies[l.Place] = true; l.State != StateWhole {
+			text += "; " + l.State + ": " + l.Place
+		}
+	}
+	return append(out, table.Fact("copies", "%d%s", len(copies), text)), err
 }
 
 // stateOf is the state of a tablet that is not here, as a list shows it.
