@@ -20,6 +20,10 @@ type Leftover struct {
 	Upload   bool      // an incomplete upload: it is invisible, but takes up space
 	Complete bool      // a mark that a directory is unfinished, although what it is about can be read
 	Added    bool      // it is not removed but written: the second catalogue of a table that can be read by the first
+	// Lacks is the address of what the table that a mark is about lacks to have its second catalogue; "": nothing, or
+	// it is added. Used: others have used the table since, so that this would be a catalogue of an earlier state.
+	Lacks string
+	Used  bool
 }
 
 // Clean removes what killed processes of stoa left behind below an address, if they began it before a time: incomplete
@@ -157,6 +161,10 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 		}
 		there[key] = Object{Key: key} // so that the versions after it stay
 	}
+	lacks, used := "", false
+	if readable {
+		lacks, used = doc.lacks(dir, there)
+	}
 	var mine []Object
 	for _, name := range slices.Backward(doc.Objects) {
 		o, ok := there[path.Join(dir, name)]
@@ -166,6 +174,9 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 	}
 	for _, o := range append(mine, mark) {
 		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: readable && o.Key == mark.Key}
+		if l.Complete && lacks != "" {
+			l.Lacks, l.Used = c.r.addr+"/"+lacks, used
+		}
 		if err := c.drop(ctx, o, l); err != nil {
 			return err
 		}
@@ -262,6 +273,27 @@ func (doc *unfinished) missing(dir string, there map[string]Object) (last string
 		}
 	}
 	return last
+}
+
+// lacks returns the key of the object that a readable directory with the mark lacks to have the log of Delta besides
+// the catalogue of Iceberg; "" if it is to have one catalogue, or has both. used: objects are gone, or were added.
+func (doc *unfinished) lacks(dir string, there map[string]Object) (key string, used bool) {
+	first := path.Join("_delta_log", firstVersion)
+	if key = path.Join(dir, first); !slices.Contains(doc.Objects, first) || hasLog(dir, there) {
+		return "", false
+	}
+	all := unfinished{Objects: doc.Objects, Last: map[string][]byte{first: nil}} // as if the mark had it
+	return key, all.missing(dir, there) == ""
+}
+
+// hasLog reports whether a directory has a log of Delta that can be read, at least by its name.
+func hasLog(dir string, there map[string]Object) bool {
+	for key := range there {
+		if path.Dir(key) == path.Join(dir, "_delta_log") && !headless(key, there) {
+			return true
+		}
+	}
+	return false
 }
 
 // addCatalogue writes the object that a directory lacks to have a second catalogue.

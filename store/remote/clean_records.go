@@ -30,14 +30,44 @@ func (c *cleaner) unrecorded(ctx context.Context, all []Object) error {
 		if slices.ContainsFunc(gone, func(o Object) bool { return o.Changed.IsZero() || !o.Changed.Before(c.before) }) {
 			continue // a running process may have written it
 		}
+		lacks, used, err := c.lacks(ctx, r, all)
+		if err != nil {
+			return err
+		}
 		for _, o := range gone {
 			l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: o.Changed, Complete: r.shown}
+			if path.Base(o.Key) == store.RecordsMark {
+				l.Lacks, l.Used = lacks, used
+			}
 			if err := c.drop(ctx, o, l); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// lacks returns the address of what a table with records lacks to have the second catalogue that its mark names; "" if
+// that is there, or there is none. used: there are other metadata than those of a new table.
+func (c *cleaner) lacks(ctx context.Context, r *records, all []Object) (key string, used bool, err error) {
+	i := slices.IndexFunc(r.own, func(o Object) bool { return path.Base(o.Key) == store.RecordsMark && o.Size > 0 })
+	if !r.shown || i < 0 {
+		return "", false, nil
+	}
+	there := map[string]Object{}
+	for _, o := range all {
+		there[o.Key] = o
+		rel, below := strings.CutPrefix(o.Key, prefixOf(r.dir))
+		used = used || below && shows(rel) && rel != "metadata/v1.metadata.json"
+	}
+	name := make([]byte, min(r.own[i].Size, maxMark))
+	if hasLog(r.dir, there) {
+		return "", false, nil
+	}
+	if err := c.r.requests.get(ctx, c.r.client, r.own[i], "", name, 0, nil); err != nil {
+		return "", false, err
+	}
+	return c.r.addr + "/" + path.Join(r.dir, string(name)), used, nil
 }
 
 // recordsIn finds the directories with records, in the order of their names.

@@ -332,6 +332,9 @@ func (b *Building) Commit(ctx context.Context) error {
 		}
 	}
 	files := b.files()
+	if err := b.announce(ctx); err != nil {
+		return err
+	}
 	for i, h := range b.held {
 		write := b.home.commit
 		if b.out != "" || path.Ext(h.name) != ".json" { // a local table appears with its directory
@@ -364,6 +367,16 @@ func (b *Building) Commit(ctx context.Context) error {
 		}
 	}
 	return os.Rename(b.home.dir, b.out)
+}
+
+// announce writes the name of what makes the second catalogue to the mark at an address: who finds the first one alone
+// can tell that it is missing.
+func (b *Building) announce(ctx context.Context) error {
+	last := len(b.held) - 1
+	if b.out != "" || last < 1 || !strings.HasPrefix(b.held[last].name, "_delta_log/") {
+		return nil
+	}
+	return b.home.replace(ctx, mark, []byte(b.held[last].name))
 }
 
 // files returns the names of the files of the table.

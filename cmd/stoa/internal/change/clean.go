@@ -97,6 +97,7 @@ func cleans(a *cli.App, t *stoa.Changer) bool {
 // cleanAddress removes what killed processes have left behind at an address.
 func cleanAddress(r *reporter, ctx context.Context, address string, older time.Duration) (n int, err error) {
 	uploads, objects, added := 0, 0, 0
+	var half []remote.Leftover // tables with one of two catalogues
 	listed := map[string]bool{}
 	err = r.app.Remote().Clean(ctx, address, time.Now().Add(-older), r.DryRun, func(l remote.Leftover) error {
 		what := ""
@@ -113,6 +114,9 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 		default:
 			objects++
 		}
+		if l.Lacks != "" {
+			half = append(half, l)
+		}
 		listed[l.Name] = true
 		if l.Added && r.form == "json" {
 			return nil // these are the removed ones
@@ -127,9 +131,25 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 			r.note("%s of a second catalogue %s, which a killed run had not written: the table has both then",
 				display.Count(int64(added), "object"), would(r.DryRun, "added"))
 		}
+		for _, l := range half {
+			r.halfMade(l)
+		}
 		err = keptRecent(r, ctx, address, older, listed)
 	}
 	return uploads + objects, err
+}
+
+// halfMade says of a table that was to have two catalogues, and has that of Iceberg alone, why it is left so, and what
+// to do.
+func (r *reporter) halfMade(l remote.Leftover) {
+	table, _, _ := strings.Cut(cli.ShownAddress(l.Lacks), "/_delta_log/")
+	why, next := "and was too large for the mark of the killed run", "the command that wrote it, with --resume, "+
+		"writes that over the same files: stoa convert SRC --to iceberg,delta -o "+table+" --resume"
+	if l.Used {
+		why = "and others have used the table since, so that it is not written any more"
+		next = "as a table of its own: stoa convert " + table + " --from iceberg --to delta -o OTHER"
+	}
+	r.noteOf(table, "left with the catalogue of Iceberg alone: that of Delta is missing, %s; %s", why, next)
 }
 
 // cleanLake removes what killed runs have left in the directory of a table of Iceberg or Delta; lake: it is one. more
