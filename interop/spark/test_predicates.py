@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 import pytest
+import session
 
 COUNT = int(os.environ.get("STOA_PREDICATES", "60"))
 SEED = int(os.environ.get("STOA_SEED", "1"))
@@ -153,6 +154,25 @@ def asked(where, columns):
     return f"select id, {columns} from {{}} where {where}"
 
 
+def answers(s, peer, ours):
+    """The rows of Spark's own Parquet and of our tables. Spark 4.2's optimiser fails (INTERNAL_ERROR) on some unions of
+    tables that it reads one by one: then each is asked alone. None: it fails on its own Parquet alone."""
+    try:
+        return s.rows(" union all ".join([peer] + ours))
+    except session.Failed as e:
+        if "INTERNAL_ERROR" not in str(e):
+            raise
+    try:
+        rows = s.rows(peer)
+    except session.Failed as e:
+        if "INTERNAL_ERROR" not in str(e):
+            raise
+        return None
+    for sql in ours:
+        rows += s.rows(sql)
+    return rows
+
+
 def same(table, parquet, places, seed, key):
     s = conftest.spark()
     s.ask(load=parquet, format="parquet", view="peer", conf=CONF)
@@ -161,16 +181,19 @@ def same(table, parquet, places, seed, key):
     r = random.Random(seed)
     draw = Drawer(r, table)
     names = [n for n, _, _ in draw.columns]
-    pushed = chosen = 0
+    pushed = chosen = unanswered = 0
     for i in range(COUNT):
         where = draw.draw()
         cells = r.sample(names, min(3, len(names)))
         what = f"{key}, " + ", ".join(f"cast({c} as string) c{k}" for k, c in enumerate(cells))
-        peers = [f"select 'peer' place, {what} from peer where {where}"]
-        peers += [f"select '{name}', {what} from v_{name} where {where}" for name in places]
-        sql = " union all ".join(peers)
+        peer = f"select 'peer' place, {what} from peer where {where}"
+        ours = [f"select '{name}' place, {what} from v_{name} where {where}" for name in places]
         found = collections.defaultdict(collections.Counter)
-        for row in s.rows(sql):
+        rows = answers(s, peer, ours)
+        if rows is None:
+            unanswered += 1
+            continue
+        for row in rows:
             place, _, rest = row.partition(",")
             found[place.split(":")[1].strip('"')][rest] += 1
         chosen += sum(found["peer"].values())
@@ -179,10 +202,12 @@ def same(table, parquet, places, seed, key):
             assert found[name] == found["peer"], \
                 f"seed {seed}, predicate {i}, {name}: {where}\nmore: {more}\nfewer: {fewer}"
         if i % 10 == 0:
-            plan = s.ask(sql=sql, explain=True)["plan"].partition("== Physical Plan ==")[2]
-            pushed += plan.count(", where ")
-    assert chosen > 0 and pushed > 0
-    print(f"\nCOUNT {COUNT} predicates × {len(places)} tables, {chosen} rows chosen")
+            for sql in ours:
+                plan = s.ask(sql=sql, explain=True)["plan"].partition("== Physical Plan ==")[2]
+                pushed += plan.count(", where ")
+    assert chosen > 0 and pushed > 0 and unanswered <= COUNT / 20
+    print(f"\nCOUNT {COUNT} predicates × {len(places)} tables, {chosen} rows chosen; Spark failed on its own Parquet "
+          f"for {unanswered}")
 
 
 def test_drawn(drawn_places):
