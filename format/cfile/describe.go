@@ -217,9 +217,9 @@ func (d *describer) block(p block.BlockPtr, name, value string, contents bool, p
 	}
 	err := d.contents(data, stored, at, name, parse)
 	if d.f.Footer.Checksums() {
-		value := fmt.Sprintf("%#08x", fr.Crc)
-		if fr.Crc != fr.Want {
-			value += fmt.Sprintf(" (wrong: computed %#08x)", fr.Want)
+		value := fmt.Sprintf("%#08x", fr.Stored)
+		if fr.Stored != fr.Computed {
+			value += fmt.Sprintf(" (wrong: computed %#08x)", fr.Computed)
 		}
 		d.Node(2, region.Data, "checksum", value, at.Sub(int64(len(data)), 4))
 	}

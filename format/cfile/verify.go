@@ -185,12 +185,12 @@ func (v *verifier) frames(err error) (end bool) {
 	f := v.f
 	wrong := false
 	if f.Footer.Checksums() && len(f.Foot) > block.Tail {
-		if _, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true); fr.Crc != fr.Want {
+		if _, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true); fr.Stored != fr.Computed {
 			v.Blame("footer", columnfile.ChecksumError(f.FootSpan(), "footer.checksum", fr), -1, -1)
 			wrong = true
 		}
 		if _, fr := block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header"),
-			true); len(f.Head) > block.Tail && fr.Crc != fr.Want {
+			true); len(f.Head) > block.Tail && fr.Stored != fr.Computed {
 			v.Blame("header", columnfile.ChecksumError(f.HeadSpan(), "header.checksum", fr), -1, -1)
 		}
 	}
@@ -369,7 +369,7 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 		return err
 	}
 	if v.depth == format.Sums {
-		if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
+		if _, fr := block.SplitChecksum(stored); fr.Stored != fr.Computed {
 			return fault.Locate(columnfile.ChecksumError(at, "checksum", fr), at, true, w.Path())
 		}
 		return v.outline(w, b, stored, at)

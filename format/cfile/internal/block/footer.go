@@ -22,8 +22,8 @@ import (
 func ParseFooter(c *wire.Cursor, checksums bool) (f Footer, fr Frame) {
 	fr.size = c.Left()
 	if checksums {
-		fr.Crc = c.U32("checksum")
-		fr.Want = sum.CRC32C(c.Rest())
+		fr.Stored = c.U32("checksum")
+		fr.Computed = sum.CRC32C(c.Rest())
 	}
 	m := Part(c, "message", c.Left()-Tail)
 	f = parseFooterMessage(m)

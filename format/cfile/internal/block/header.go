@@ -23,7 +23,7 @@ func Part(c *wire.Cursor, name string, n int) *wire.Cursor {
 // Frame is the size and the checksum of a header, footer or block.
 type Frame struct {
 	size      int    // bytes of the whole structure
-	Crc, Want uint32 // stored and computed; both 0 without checksums
+	Stored, Computed uint32 // checksums; both 0 if there are none
 }
 
 // MagicVersion returns the format version, 1 or 2, of a magic; 0 if b is not a magic.
@@ -86,9 +86,9 @@ func ParseHeader(c *wire.Cursor, checksums bool) (h Header, fr Frame) {
 	c.Join(m)
 	end := c.Pos()
 	if checksums {
-		fr.Crc = c.U32("checksum")
+		fr.Stored = c.U32("checksum")
 		if c.Err() == nil {
-			fr.Want = sum.CRC32C(all[:end])
+			fr.Computed = sum.CRC32C(all[:end])
 		}
 	}
 	fr.size = c.Pos()

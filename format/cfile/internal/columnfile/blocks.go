@@ -41,7 +41,7 @@ func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 			return block.Block{}, fault.Corruptf(at, "checksum", "the block has only %d bytes", len(stored))
 		}
 		if !noVerify { // checksums are a large part of the read time
-			if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
+			if _, fr := block.SplitChecksum(stored); fr.Stored != fr.Computed {
 				return block.Block{}, ChecksumError(at, "checksum", fr)
 			}
 		}
@@ -78,5 +78,5 @@ func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 
 // ChecksumError is the error of a checksum that does not match.
 func ChecksumError(at fault.Span, path string, fr block.Frame) error {
-	return fault.Corruptf(at, path, "expected %#08x, computed %#08x", fr.Crc, fr.Want)
+	return fault.Corruptf(at, path, "expected %#08x, computed %#08x", fr.Stored, fr.Computed)
 }

@@ -155,5 +155,5 @@ func (f *File) footProven() bool {
 		return false
 	}
 	_, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true)
-	return bits.OnesCount32(fr.Crc^fr.Want) <= 1
+	return bits.OnesCount32(fr.Stored^fr.Computed) <= 1
 }

@@ -117,7 +117,7 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 	if f.Footer.Checksums() {
 		f.Foot = end[int64(len(end))-size-4:]
 		_, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true)
-		if fr.Crc != fr.Want && !f.NoVerify {
+		if fr.Stored != fr.Computed && !f.NoVerify {
 			return ChecksumError(f.FootSpan(), "footer.checksum", fr)
 		}
 	}
@@ -172,7 +172,7 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 	c = wire.NewCursor(f.Head, f.HeadSpan(), "header").Within(f.taken)
 	var fr block.Frame
 	f.Header, fr = block.ParseHeader(c, checksums)
-	if c.Err() == nil && fr.Crc != fr.Want && !f.NoVerify {
+	if c.Err() == nil && fr.Stored != fr.Computed && !f.NoVerify {
 		return ChecksumError(f.HeadSpan(), "header.checksum", fr)
 	}
 	return c.Err()
