@@ -46,7 +46,7 @@ func (b *Block) Locate(err error, off int, path string) error {
 // SplitChecksum splits a stored block, of more than four bytes, into its data and its checksum.
 func SplitChecksum(stored []byte) ([]byte, Frame) {
 	n := len(stored) - 4
-	return stored[:n], Frame{size: len(stored), Crc: Le32(stored[n:]), Want: sum.CRC32C(stored[:n])}
+	return stored[:n], Frame{size: len(stored), Stored: Le32(stored[n:]), Computed: sum.CRC32C(stored[:n])}
 }
 
 // compressed is a parsed compressed block.

@@ -22,7 +22,7 @@ func Part(c *wire.Cursor, name string, n int) *wire.Cursor {
 
 // Frame is the size and the checksum of a header, footer or block.
 type Frame struct {
-	size      int    // bytes of the whole structure
+	size             int    // bytes of the whole structure
 	Stored, Computed uint32 // checksums; both 0 if there are none
 }
 
