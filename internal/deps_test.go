@@ -107,7 +107,8 @@ stoa/internal/present     : std arrow fault vec internal/enc/half
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu/internal/pbc: std fault format internal/budget region store wire internal/pb internal/sum
 stoa/format/kudu/internal/codes: std fault region internal/check format/kudu/internal/pbc
-stoa/format/kudu/internal/meta: std arrow fault store vec wire format/cfile internal/pb format/kudu/internal/pbc
+stoa/format/kudu/internal/meta: std arrow fault store vec wire format/cfile format/option internal/pb
+  format/kudu/internal/pbc
 stoa/format/kudu/internal/fs: std fault format internal/budget region store wire format/cfile internal/pb
   format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta
 stoa/format/kudu/internal/wal: std fault format region store vec wire format/cfile internal/pb internal/codec
@@ -270,7 +271,7 @@ stoa/format/parquet       : std internal/rows arrow format format/option region 
 stoa/internal/avro        : std fault store github.com/klauspost/compress/...
 stoa/internal/roaring     : std
 stoa/format/internal/lake : std arrow fault format pred region store vec internal/budget internal/coerce internal/hive
-  internal/enc/half internal/scan format/parquet
+  internal/enc/half internal/scan format/option format/parquet
 stoa/format/internal/lake/laketest: anything
 stoa/format/iceberg/internal/meta: std arrow fault store internal/avro format/internal/lake
 stoa/format/iceberg       : std arrow fault format format/option pred region store vec internal/budget
@@ -312,6 +313,7 @@ stoa/cmd/stoa/internal/catchup: std arrow fault format format/icebergdelta regio
   internal/health
   internal/content internal/fit internal/settle format/iceberg format/delta
 stoa/cmd/stoa/internal/change: noformat format/text
+stoa/cmd/stoa/internal/convert: noformat format/option
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
 stoa/internal/soak        : std

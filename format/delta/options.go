@@ -3,6 +3,7 @@ package delta
 import (
 	"math"
 
+	"stoa/format/internal/lake"
 	"stoa/format/option"
 	"stoa/format/parquet"
 )
@@ -15,14 +16,14 @@ type WriteOptions struct {
 
 // Table are the options of a table, without those of its Parquet files.
 type Table struct {
-	PartitionBy []string // columns
+	PartitionBy []string // columns; in quotation marks if a name has some, or parentheses
 	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
 	Properties  []string // KEY=VALUE
 	Time        int64    // of the version, in milliseconds since 1970; 0: now
 }
 
 var writing = option.Table[Table]{Format: "delta", For: "writing", Options: []option.Option[Table]{
-	option.List("partition-by", "COLUMN[,COLUMN…]", "columns by whose values rows are divided (default none)",
+	lake.SpecOption("COLUMN[,COLUMN…]", "columns by whose values rows are divided (default none)",
 		func(o *Table) *[]string { return &o.PartitionBy }),
 	option.Size("file-size", "size at which a file is ended (default 512MiB)",
 		func(o *Table) *int64 { return &o.FileSize }, 1, 1<<40),

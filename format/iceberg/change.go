@@ -203,9 +203,10 @@ func (op *snapshotReader) terms(s *meta.Spec) ([]lake.Term, error) {
 	sc := arrow.NewSchema(op.fields, nil)
 	for _, f := range s.Fields {
 		name, n, bracket := strings.Cut(strings.TrimSuffix(f.Transform, "]"), "[")
-		text := name + "(" + op.fieldName(f.Source) + ")"
+		column := lake.QuoteColumn(op.fieldName(f.Source))
+		text := name + "(" + column + ")"
 		if bracket {
-			text = name + "(" + n + ", " + op.fieldName(f.Source) + ")"
+			text = name + "(" + n + ", " + column + ")"
 		}
 		one, err := lake.ParseSpec([]string{text})
 		if err == nil {

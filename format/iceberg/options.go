@@ -17,9 +17,11 @@ type WriteOptions struct {
 
 // Table are the options of a table, without those of its Parquet files.
 type Table struct {
-	Location    string   // the address at which readers find the table; "": where it is written
-	Version     int      // of the format, 2 or 3; 0: 2, or 3 if a type requires it
-	PartitionBy []string // terms: a column, or year(c), month(c), day(c), hour(c), bucket(N, c), truncate(N, c)
+	Location string // the address at which readers find the table; "": where it is written
+	Version  int    // of the format, 2 or 3; 0: 2, or 3 if a type requires it
+	// PartitionBy are terms: a column, or year(c), month(c), day(c), hour(c), bucket(N, c), truncate(N, c). A name with
+	// commas, parentheses or quotation marks is in quotation marks, and those in it are doubled.
+	PartitionBy []string
 	SortOrder   []string // the table's sort order; "desc" may follow a column. Files whose rows are in it are marked
 	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
 	Properties  []string // KEY=VALUE
@@ -31,7 +33,7 @@ var writing = option.Table[Table]{Format: "iceberg", For: "writing", Options: []
 		func(o *Table) *string { return &o.Location }),
 	option.Int("format-version", "N", "of the table, 2 or 3 (default: 3 where a type needs it, else 2)",
 		func(o *Table) *int { return &o.Version }, 2, 3),
-	option.List("partition-by", "TERM[,TERM…]", "how rows are divided: a column, or year(c), month(c), day(c), "+
+	lake.SpecOption("TERM[,TERM…]", "how rows are divided: a column, or year(c), month(c), day(c), "+
 		"hour(c), bucket(16, c), truncate(4, c) (default: not at all)",
 		func(o *Table) *[]string { return &o.PartitionBy }),
 	option.List("sort-order", "COLUMN[ desc][,…]", "the table's sort order, which later writers keep; stoa does not "+

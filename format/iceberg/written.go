@@ -20,7 +20,7 @@ type Written struct {
 	Stored     *arrow.Schema
 	Last       int               // id of a field
 	Properties map[string]string // what stoa itself adds is left out
-	Columns    []string          // that partition it
+	Columns    []string          // that partition it, as in a spec
 	Time       int64             // of the snapshot, in milliseconds since 1970
 	Files      []lake.File
 }
@@ -55,7 +55,7 @@ func AsWritten(ctx context.Context, tree store.Tree, dir string) (w *Written, er
 		return nil, err
 	}
 	for _, t := range terms {
-		w.Columns = append(w.Columns, t.Column)
+		w.Columns = append(w.Columns, lake.QuoteColumn(t.Column))
 	}
 	for i := range op.data {
 		f, err := op.written(ctx, &op.data[i], terms)

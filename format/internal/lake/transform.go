@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,7 +17,7 @@ import (
 	"stoa/internal/coerce"
 )
 
-// Term is a term of a partition spec: a transform of a column. The text of a spec is "region, day(ts), bucket(16, id)".
+// Term is a term of a partition spec: a transform of a column. The text of a spec is `region, day(ts), bucket(16, id)`.
 type Term struct {
 	Transform string // identity, year, month, day, hour, bucket, truncate, void
 	N         int    // of bucket and truncate
@@ -26,74 +25,6 @@ type Term struct {
 	Name      string // of the partition field
 	Index     int    // of the column in the schema; set by Bind
 	Type      arrow.DataType
-}
-
-// ParseSpec parses the terms of a spec.
-func ParseSpec(text []string) (out []Term, err error) {
-	for _, s := range joinArguments(text) {
-		t, err := parseTerm(strings.TrimSpace(s))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
-
-// joinArguments rejoins the items of a list that was split at commas inside parentheses.
-func joinArguments(items []string) (out []string) {
-	open := ""
-	for _, s := range items {
-		if open != "" {
-			s = open + "," + s
-		}
-		if open = ""; strings.Count(s, "(") > strings.Count(s, ")") {
-			open = s
-			continue
-		}
-		out = append(out, s)
-	}
-	if open != "" {
-		out = append(out, open)
-	}
-	return out
-}
-
-func parseTerm(s string) (Term, error) {
-	wrong := fault.Invalidf("partition-by: %q: expected a column, or year, month, day or hour of one as in day(ts), "+
-		"or bucket(16, id), truncate(4, name)", s)
-	name, rest, ok := strings.Cut(s, "(")
-	if !ok {
-		if s == "" {
-			return Term{}, wrong
-		}
-		return Term{Transform: "identity", Column: s, Name: s}, nil
-	}
-	args, found := strings.CutSuffix(rest, ")")
-	name = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(name)), "s") // days(ts), as in Spark
-	t := Term{Transform: name, Column: strings.TrimSpace(args)}
-	switch name {
-	case "identity":
-		t.Name = t.Column
-	case "year", "month", "day", "hour":
-		t.Name = t.Column + "_" + name
-	case "void":
-		t.Name = t.Column + "_null"
-	case "bucket", "truncate":
-		n, column, two := strings.Cut(args, ",")
-		var err error
-		t.Column = strings.TrimSpace(column)
-		if t.N, err = strconv.Atoi(strings.TrimSpace(n)); err != nil || !two || t.N < 1 || t.N > 1<<20 {
-			return Term{}, wrong
-		}
-		t.Name = t.Column + map[string]string{"bucket": "_bucket", "truncate": "_trunc"}[name]
-	default:
-		return Term{}, wrong
-	}
-	if !found || t.Column == "" {
-		return Term{}, wrong
-	}
-	return t, nil
 }
 
 // String returns the transform as in Iceberg's metadata.

@@ -14,6 +14,7 @@ import (
 	"stoa/cmd/stoa/internal/register"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
+	"stoa/format/option"
 )
 
 // isIceberg reports whether a catalogue of Iceberg takes the tables of a format.
@@ -163,10 +164,18 @@ func (f *writeFlags) notKept(by string, terms, lost []string) []string {
 	return out
 }
 
+// columns returns names of columns as they are written in --partition-by.
+func columns(names []string) (out []string) {
+	for _, name := range names {
+		out = append(out, option.Quote(name, "()"))
+	}
+	return out
+}
+
 // partitionsOf returns the terms of --partition-by that are the partitions and buckets of a source, and those that the
 // format cannot have.
 func (f *writeFlags) partitionsOf(l format.Layout) (terms, lost []string) {
-	terms = append(terms, l.Partitions...)
+	terms = append(terms, columns(l.Partitions)...)
 	add := func(term string, can bool) {
 		if can {
 			terms = append(terms, term)
@@ -178,7 +187,7 @@ func (f *writeFlags) partitionsOf(l format.Layout) (terms, lost []string) {
 		add(l.RangeBy, f.to == "iceberg" || !strings.Contains(l.RangeBy, "("))
 	}
 	if l.Buckets > 0 {
-		add("bucket("+strconv.Itoa(l.Buckets)+", "+strings.Join(l.BucketBy, ", ")+")",
+		add("bucket("+strconv.Itoa(l.Buckets)+", "+strings.Join(columns(l.BucketBy), ", ")+")",
 			f.to == "iceberg" && len(l.BucketBy) == 1)
 	}
 	return terms, lost

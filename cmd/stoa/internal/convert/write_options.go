@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/register"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
+	"stoa/format/option"
 )
 
 // writeFlags say where and how a table is written.
@@ -163,13 +165,17 @@ func (f *writeFlags) divide(a *cli.App, opts map[string]string) (map[string]stri
 		return nil, &cli.UseError{Message: "--partition-by writes directories of files; " + to.Name + " is no format " +
 			"for that", Hint: "for example --to parquet -o DIR/"}
 	}
-	if strings.Contains(f.partitions, "(") {
+	names, wanted := option.Split(f.partitions)
+	if strings.Contains(quotedName.ReplaceAllString(f.partitions, ""), "(") {
 		return nil, &cli.UseError{Message: "--partition-by: directories have whole columns, not terms such as " +
 			f.partitions, Hint: "--to iceberg has terms"}
 	}
-	f.by = nil
-	for _, c := range strings.Split(f.partitions, ",") {
-		f.by = append(f.by, strings.TrimSpace(c))
+	if wanted != "" {
+		return nil, cli.WrongUse("--partition-by takes %s not %s", wanted, f.partitions)
 	}
+	f.by = names
 	return opts, nil
 }
+
+// quotedName is the name of a column in quotation marks.
+var quotedName = regexp.MustCompile(`"(""|[^"])*"`)

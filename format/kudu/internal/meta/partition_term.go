@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"time"
 
 	"stoa/format/cfile"
+	"stoa/format/option"
 )
 
 // RangeTerm returns a transform of the range column, as Iceberg names them, none of whose values has rows of two
@@ -19,9 +19,7 @@ func (s *PartitionSchema) RangeTerm(sc *Schema, given []Partition) string {
 		return ""
 	}
 	c := &sc.Columns[sc.Find(s.Range[0])]
-	if strings.ContainsAny(c.Name, ",()") { // no term can name it
-		return ""
-	}
+	name := option.Quote(c.Name, "()")
 	ranges := map[keyRange]bool{}
 	for k := range bucketsOf(given) {
 		if k != (keyRange{}) {
@@ -32,20 +30,20 @@ func (s *PartitionSchema) RangeTerm(sc *Schema, given []Partition) string {
 		return ""
 	}
 	if c.Type.IsBinary() {
-		return singleTexts(c.Name, ranges)
+		return singleTexts(name, ranges)
 	}
 	numbers, open, ok := s.numbers(sc, ranges)
 	switch {
 	case !ok:
 		return ""
 	case c.Type == cfile.UnixtimeMicros:
-		return calendarTerm(c.Name, numbers, func(v int64) time.Time { return time.UnixMicro(v).UTC() })
+		return calendarTerm(name, numbers, func(v int64) time.Time { return time.UnixMicro(v).UTC() })
 	case c.Type == cfile.Date:
-		return calendarTerm(c.Name, numbers, func(v int64) time.Time { return time.Unix(v*86400, 0).UTC() })
+		return calendarTerm(name, numbers, func(v int64) time.Time { return time.Unix(v*86400, 0).UTC() })
 	case open:
 		return ""
 	}
-	return truncateTerm(c.Name, numbers, len(ranges))
+	return truncateTerm(name, numbers, len(ranges))
 }
 
 // singleTexts returns the column if each range has only one value: its upper bound is the first text after its lower
