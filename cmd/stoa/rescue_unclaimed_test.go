@@ -77,6 +77,9 @@ func TestRescueCountsUnclaimedRows(t *testing.T) {
 			if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), "blocks that no table claims have") {
 				t.Errorf("%s: the text does not say so: %s", table, text)
 			}
+			if strings.Contains(string(text), "replicas and copies of them: ") != copies {
+				t.Errorf("%s, copies %t: the text says otherwise: %s", table, copies, text)
+			}
 		}
 	}
 }

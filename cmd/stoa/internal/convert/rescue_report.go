@@ -419,10 +419,15 @@ func (t *rescuedTable) facts() (out [][2]string) {
 	if n := ls.Number(t.Replayed); n > 0 {
 		add("replayed", display.Count(n, "row operation")+" that only logs had")
 	}
-	states := map[string]int{}
+	states, what := map[string]int{}, "replicas"
 	var order []string
 	for _, tb := range t.Tablets {
+		servers := map[string]bool{}
 		for _, r := range tb.Replicas {
+			if servers[r.Server] && r.Server != "" {
+				what = "replicas and copies of them"
+			}
+			servers[r.Server] = true
 			if states[r.State]++; states[r.State] == 1 {
 				order = append(order, r.State)
 			}
@@ -432,7 +437,7 @@ func (t *rescuedTable) facts() (out [][2]string) {
 		order[i] = fmt.Sprintf("%d %s", states[s], s)
 	}
 	if len(t.Tablets) > 0 {
-		add("tablets", fmt.Sprintf("%d; replicas: %s", look.TabletsOf(t.Tablets), strings.Join(order, ", ")))
+		add("tablets", fmt.Sprintf("%d; %s: %s", look.TabletsOf(t.Tablets), what, strings.Join(order, ", ")))
 	}
 	for _, p := range t.LostIn {
 		add("lost in", p.Part+": "+display.Count(p.Rows, "row")+map[bool]string{true: "", false: ", and more"}[p.Exact])
