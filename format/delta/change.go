@@ -57,6 +57,13 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 	if err != nil {
 		return nil, err
 	}
+	for _, a := range op.adds() { // where the protocol does not have them
+		if a.Vector != nil {
+			at := fault.Span{Object: path.Join(op.dir, log.Dir)}
+			return nil, fault.Unsupportedf(at, "deletionVector", "%s has a deletion vector: stoa does not change the "+
+				"table", a.Path)
+		}
+	}
 	c := &Change{op: op, adds: op.adds(), table: r, sink: sink, wo: wo, deleted: map[int][]int64{},
 		draft: &draft{o: Table{Time: time}, stored: r.Schema(), mapped: op.mode != ""}}
 	var terms []lake.Term

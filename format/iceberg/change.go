@@ -59,8 +59,8 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 	}
 	for _, d := range op.deletes {
 		if d.Content != meta.PositionDeletes {
-			return nil, fault.Unsupportedf(fault.Span{Object: d.name}, "content", "expected position deletes, found %d",
-				d.Content)
+			return nil, fault.Unsupportedf(fault.Span{Object: d.name}, "content", "the table has equality deletes: "+
+				"stoa does not change it")
 		}
 	}
 	if _, err := distinct(op.fields); err != nil {
