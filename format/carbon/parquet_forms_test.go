@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,13 +46,17 @@ func dated(day time.Time, at time.Time, unit arrow.TimeUnit) arrow.RecordBatch {
 }
 
 // TestParquetSegmentForms: a Parquet file is a segment only in a form that Spark 3.1.1 reads with CarbonData 2.3.0. It
-// was asked about files like these: it read the first four, and failed on a table with any of the others.
+// was asked about files like these: it read the first six, and failed on a table with any of the others.
 func TestParquetSegmentForms(t *testing.T) {
 	today, ms := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), arrow.Millisecond
 	now := dated(today, today, ms)
 	oldDay := dated(time.Date(1500, 1, 2, 0, 0, 0, 0, time.UTC), today, ms)
 	oldTime := dated(today, time.Date(1850, 1, 2, 0, 0, 0, 0, time.UTC), ms)
 	plain := lib.WithDictionaryDefault(false)
+	more := record(arrow.NewSchema(append(now.Schema().Fields(), arrow.Field{Name: "more",
+		Type: arrow.PrimitiveTypes.Int64}), nil), append(now.Columns(), points("more", "1", "2", "3", "4", "5", "6", "7",
+		"8", "9").Column(0)))
+	long := longStrings(now)
 	spark := func(version string, more ...string) arrow.Metadata {
 		pairs := append([]string{"org.apache.spark.version", version}, more...)
 		keys, values := []string{}, []string{}
@@ -72,6 +77,10 @@ func TestParquetSegmentForms(t *testing.T) {
 		{"plain", now, none, true, []lib.WriterProperty{plain}},
 		{"gzip", now, none, true, []lib.WriterProperty{lib.WithCompression(compress.Codecs.Gzip)}},
 		{"old dates by Spark", oldDay, spark("3.1.1"), true, nil},
+		{"another column, which Spark does not read", more, none, true, []lib.WriterProperty{plain,
+			lib.WithEncodingFor("more", lib.Encodings.DeltaBinaryPacked),
+			lib.WithCompressionFor("more", compress.Codecs.Zstd)}},
+		{"long strings of Arrow", long, none, true, nil},
 		{"delta", now, none, false, []lib.WriterProperty{plain,
 			lib.WithEncodingFor("id", lib.Encodings.DeltaBinaryPacked)}},
 		{"texts by delta", now, none, false, []lib.WriterProperty{plain,
@@ -106,6 +115,9 @@ func TestParquetSegmentForms(t *testing.T) {
 		if c.reads && err != nil || !c.reads && !errors.Is(err, fault.Unsupported) {
 			t.Errorf("%s: got %v, want a segment: %t", c.name, err, c.reads)
 		}
+		if c.reads && len(faults(t, table)) > 0 {
+			t.Errorf("%s: verify found %v", c.name, faults(t, table))
+		}
 		if !c.reads && snapshot(t, table) != before {
 			t.Errorf("%s: the refused segment changed the table", c.name)
 		}
@@ -121,7 +133,7 @@ func writeForm(t *testing.T, name string, b arrow.RecordBatch, meta arrow.Metada
 	}
 	sc := arrow.NewSchema(b.Schema().Fields(), &meta)
 	w, err := pqarrow.NewFileWriter(sc, f, lib.NewWriterProperties(how...), pqarrow.NewArrowWriterProperties(
-		pqarrow.WithDeprecatedInt96Timestamps(false)))
+		pqarrow.WithStoreSchema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,4 +143,20 @@ func writeForm(t *testing.T, name string, b arrow.RecordBatch, meta arrow.Metada
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// longStrings returns a batch whose strings have offsets of 64 bits.
+func longStrings(b arrow.RecordBatch) arrow.RecordBatch {
+	fields, cols := slices.Clone(b.Schema().Fields()), slices.Clone(b.Columns())
+	for i, f := range fields {
+		if f.Type.ID() != arrow.STRING {
+			continue
+		}
+		out := array.NewLargeStringBuilder(arrowMemory.DefaultAllocator)
+		for k := range cols[i].Len() {
+			out.Append(cols[i].ValueStr(k))
+		}
+		fields[i].Type, cols[i] = arrow.BinaryTypes.LargeString, out.NewArray()
+	}
+	return record(arrow.NewSchema(fields, nil), cols)
 }

@@ -19,7 +19,7 @@ func (v *verifier) parquet(t *table.Managed, l *status.Load) {
 	}
 	files, _ := t.ForeignFiles(v.ctx, l)
 	o := v.o
-	o.Opts = nil
+	o.Opts = mixed.AsSpark
 	for _, f := range files {
 		if v.Stopped() {
 			return

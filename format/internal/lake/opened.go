@@ -32,7 +32,8 @@ type Input struct {
 	LiveBounds bool                // Bounds do not include the values of deleted rows
 	// Deleted are the positions of deleted rows, ascending; nil if there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
-	// Open opens a file that is not Parquet; nil if it is Parquet. Format is its format, with options Opts.
+	// Open opens a file that is not Parquet; nil if it is Parquet. Format is its format. Opts are the options of reading
+	// it; nil for Parquet with the table's types.
 	Open   func(ctx context.Context) (format.Reader, error)
 	Format *format.Format
 	Opts   map[string]string
@@ -120,12 +121,20 @@ func Missing(err error, name, catalogue string) error {
 // parquetOpts are the options of reading Parquet files: their columns have the table's types.
 var parquetOpts = map[string]string{"arrow-schema": "ignore"}
 
+// opts returns the options of reading a Parquet file.
+func (in *Input) opts() map[string]string {
+	if in.Opts != nil {
+		return in.Opts
+	}
+	return parquetOpts
+}
+
 // Members implements format.Composite.
 func (t *Table) Members() (out []format.Member) {
 	for _, in := range t.c.Files {
 		m := format.Member{Name: in.Name, Format: in.Format, Opts: in.Opts}
 		if in.Open == nil {
-			m.Format, m.Opts = &parquet.Format, parquetOpts
+			m.Format, m.Opts = &parquet.Format, in.opts()
 		}
 		out = append(out, m)
 	}
@@ -143,7 +152,7 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 		open = func(ctx context.Context) (format.Reader, error) {
 			o := t.c.Open
 			o.Limits, o.Tracer = o.Limits.Apart(), nil
-			o.Opts = parquetOpts
+			o.Opts = in.opts()
 			return parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
 		}
 	}

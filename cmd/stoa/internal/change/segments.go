@@ -80,7 +80,7 @@ does: they stay where they are, and must not be moved. They need the table's col
 and types. If the directory is outside of the table, every reader of the table needs --allow-external.
 Parquet files that Spark 3.1 cannot read are refused: other codecs than Snappy and gzip, other encodings
 than plain and dictionary (see convert --opt encoding=plain), dates before 1582 and times before 1900 of
-files not by Spark 3.`,
+files without Spark 3's mark.`,
 		Example: `  stoa add-segment store#sales.orders more/ --dry-run
   stoa add-segment store#sales.orders more/`,
 		Args: cli.Wants(cobra.ExactArgs(2)),

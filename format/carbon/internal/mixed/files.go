@@ -130,24 +130,25 @@ func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 // fits returns an error if a Parquet file cannot be a segment of a table: for stoa, or for CarbonData under Spark,
 // which then fails on the whole table.
 func fits(ctx context.Context, m *table.Managed, name string) error {
-	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name},
-		format.OpenOptions{Opts: map[string]string{"int96": "us"}}) // nanoseconds are those of INT64 then
+	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name}, format.OpenOptions{Opts: AsSpark})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if err := complete(m, name, r); err != nil {
+	columns, err := complete(m, name, r)
+	if err != nil {
 		return err
 	}
-	if err := sparkReads(ctx, name, r); err != nil {
+	if err := sparkReads(ctx, name, r, columns); err != nil {
 		return err
 	}
-	same := oneCalendar(r)
+	safe := gregorian(r, columns)
 	_, err = Check(ctx, m, table.ForeignFile{Name: name}, format.OpenOptions{}, func(b arrow.RecordBatch) error {
 		for i, c := range b.Columns() {
-			if !same && old(c) {
-				return fault.Unsupportedf(fault.Span{Object: name}, b.ColumnName(i),
-					"a date before 1582-10-15, or a time before 1900, of an unknown calendar%s", wayOut)
+			if !safe[i] && old(c) {
+				return fault.Unsupportedf(fault.Span{Object: name}, b.ColumnName(i), "a date before 1582-10-15, or a "+
+					"time before 1900, without the mark of Spark 3.0 (INT96: 3.1): Spark fails on it, or reads another "+
+					"one; `stoa load` copies the rows into the table")
 			}
 		}
 		return nil
@@ -155,20 +156,29 @@ func fits(ctx context.Context, m *table.Managed, name string) error {
 	return err
 }
 
-// complete returns Invalid if a Parquet file lacks a column of the table, which would be null in all its rows, or has
-// it with another type: CarbonData under Spark refuses such a segment, and cannot read most of them.
-func complete(m *table.Managed, name string, r format.Reader) error {
+// complete returns the columns of a Parquet file that are those of the table. It returns Invalid if one is not there,
+// which would be null in all its rows, or is there twice, or has another type: CarbonData under Spark refuses such a
+// segment, or cannot read the table with most of them.
+func complete(m *table.Managed, name string, r format.Reader) (columns []int, err error) {
+	fields := r.Schema().Fields()
 	for _, f := range m.Schema().Fields() {
-		at := byName(f, r.Schema().Fields(), nil)
+		at := byName(f, fields, nil)
 		if at < 0 {
-			return fault.Invalidf("%s: expected a column %s of the table, found none", name, f.Name)
+			return nil, fault.Invalidf("%s: expected a column %s of the table, found none", name, f.Name)
 		}
-		if have := r.Schema().Field(at).Type; !sameType(f.Type, have) {
-			return fault.Invalidf("%s: column %s: expected the table's type %s, found %s: CarbonData refuses such a "+
-				"segment", name, f.Name, f.Type, have)
+		for i, x := range fields {
+			if i != at && strings.EqualFold(x.Name, f.Name) {
+				return nil, fault.Invalidf("%s: expected one column %s, found also %s: Spark does not tell them apart",
+					name, f.Name, x.Name)
+			}
 		}
+		if have := fields[at].Type; !sameType(f.Type, have) {
+			return nil, fault.Invalidf("%s: column %s: expected the table's type %s, found %s; `stoa load` converts the "+
+				"rows", name, f.Name, f.Type, have)
+		}
+		columns = append(columns, at)
 	}
-	return nil
+	return columns, nil
 }
 
 // sameType reports whether two types are one in Spark: units of times and names of list items do not count.

@@ -103,7 +103,7 @@ func byName(f arrow.Field, in []arrow.Field, path []string) int {
 
 // parquetFile returns a Parquet file with the values of its partition as an input.
 func parquetFile(m *table.Managed, f table.ForeignFile) (*lake.Input, error) {
-	in := &lake.Input{Name: f.Name, Rows: -1, Bytes: f.Bytes, Values: map[int]arrow.Array{}}
+	in := &lake.Input{Name: f.Name, Rows: -1, Bytes: f.Bytes, Opts: AsSpark, Values: map[int]arrow.Array{}}
 	for _, v := range f.Values {
 		name, text, _ := strings.Cut(v, "=")
 		i := slices.IndexFunc(m.Schema().Fields(),
