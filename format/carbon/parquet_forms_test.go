@@ -54,8 +54,8 @@ func TestParquetSegmentForms(t *testing.T) {
 	oldTime := dated(today, time.Date(1850, 1, 2, 0, 0, 0, 0, time.UTC), ms)
 	plain := lib.WithDictionaryDefault(false)
 	more := record(arrow.NewSchema(append(now.Schema().Fields(), arrow.Field{Name: "more",
-		Type: arrow.PrimitiveTypes.Int64}), nil), append(now.Columns(), points("more", "1", "2", "3", "4", "5", "6", "7",
-		"8", "9").Column(0)))
+		Type: arrow.PrimitiveTypes.Int64}), nil), append(now.Columns(), points("more", "1", "2", "3", "4", "5", "6",
+		"7", "8", "9").Column(0)))
 	long := longStrings(now)
 	spark := func(version string, more ...string) arrow.Metadata {
 		pairs := append([]string{"org.apache.spark.version", version}, more...)

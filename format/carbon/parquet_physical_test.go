@@ -65,7 +65,8 @@ func TestParquetSegmentPhysical(t *testing.T) {
 		{5, lib.Types.Int32, []int{3}, "D", false},
 	} {
 		f := arrow.Field{Name: "d", Type: &arrow.Decimal128Type{Precision: c.precision, Scale: 2}, Nullable: true}
-		what := fmt.Sprintf("decimal(%d, 2) as %s, groups of %v rows, also %q", c.precision, c.physical, c.groups, c.more)
+		what := fmt.Sprintf("decimal(%d, 2) as %s, groups of %v rows, also %q", c.precision, c.physical, c.groups,
+			c.more)
 		table, err := added(t, f, func(place string) {
 			writeDecimals(t, place, c.precision, c.physical, c.groups, c.more)
 		})

@@ -32,8 +32,8 @@ type Input struct {
 	LiveBounds bool                // Bounds do not include the values of deleted rows
 	// Deleted are the positions of deleted rows, ascending; nil if there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
-	// Open opens a file that is not Parquet; nil if it is Parquet. Format is its format. Opts are the options of reading
-	// it; nil for Parquet with the table's types.
+	// Open opens a file that is not Parquet; nil if it is Parquet. Format is its format. Opts are the options of
+	// reading it; nil for Parquet with the table's types.
 	Open   func(ctx context.Context) (format.Reader, error)
 	Format *format.Format
 	Opts   map[string]string

@@ -147,8 +147,8 @@ func fits(ctx context.Context, m *table.Managed, name string) error {
 		for i, c := range b.Columns() {
 			if !safe[i] && old(c) {
 				return fault.Unsupportedf(fault.Span{Object: name}, b.ColumnName(i), "a date before 1582-10-15, or a "+
-					"time before 1900, without the mark of Spark 3.0 (INT96: 3.1): Spark fails on it, or reads another "+
-					"one; `stoa load` copies the rows into the table")
+					"time before 1900, without the mark of Spark 3.0 (INT96: 3.1): Spark fails on it, or reads "+
+					"another one; `stoa load` copies the rows into the table")
 			}
 		}
 		return nil
@@ -173,8 +173,8 @@ func complete(m *table.Managed, name string, r format.Reader) (columns []int, er
 			}
 		}
 		if have := fields[at].Type; !sameType(f.Type, have) {
-			return nil, fault.Invalidf("%s: column %s: expected the table's type %s, found %s; `stoa load` converts the "+
-				"rows", name, f.Name, f.Type, have)
+			return nil, fault.Invalidf("%s: column %s: expected the table's type %s, found %s; `stoa load` "+
+				"converts the rows", name, f.Name, f.Type, have)
 		}
 		columns = append(columns, at)
 	}
