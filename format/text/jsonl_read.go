@@ -17,6 +17,7 @@ import (
 // jsonlOptions are the reading options of JSON lines, parsed.
 type jsonlOptions struct {
 	schema  *arrow.Schema // nil: infer
+	texts   bool          // all fields are texts, if there is no schema
 	lenient bool          // keys that are not in the schema are skipped
 }
 
@@ -25,7 +26,7 @@ func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (form
 	if err != nil {
 		return nil, err
 	}
-	c := jsonlOptions{lenient: opts.Unknown == UnknownIgnore}
+	c := jsonlOptions{lenient: opts.Unknown == UnknownIgnore, texts: opts.Types == TypesString}
 	if opts.Schema != "" {
 		if c.schema, err = typewords.Parse(opts.Schema); err != nil {
 			return nil, err
@@ -63,7 +64,13 @@ func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
 		if err != nil {
 			return err
 		}
-		r.schema = arrow.NewSchema(top.arrowFields(), nil)
+		fields := top.arrowFields()
+		for i := range fields {
+			if c.texts {
+				fields[i].Type = arrow.BinaryTypes.String
+			}
+		}
+		r.schema = arrow.NewSchema(fields, nil)
 		if err := r.limits.Afford(r.schema, in.span(0, in.offset()), "schema"); err != nil {
 			return err
 		}

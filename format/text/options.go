@@ -33,11 +33,12 @@ type JSONLWriteOptions struct {
 // JSONLReadOptions are the options for reading JSON lines, for stoa.OpenOptions.Typed. The zero value of each is the
 // default.
 type JSONLReadOptions struct {
+	Types   Types   // of fields
 	Schema  string  // names and types of all fields, such as id: int64, tags: list<utf8>
 	Unknown Unknown // keys that are not in the schema
 }
 
-// Types is the source of the types of columns.
+// Types is the source of the types of columns, or fields.
 type Types string
 
 const (
@@ -68,8 +69,7 @@ var (
 		delimiter(func(o *CSVReadOptions) *byte { return &o.Delimiter }),
 		option.Text("null", "TEXT", `unquoted text that means null (default nothing; "" is an empty string)`,
 			func(o *CSVReadOptions) *string { return &o.Null }),
-		option.Pick("types", "types from the first 1000 rows or 4 MiB (default), or text for all columns",
-			func(o *CSVReadOptions) *Types { return &o.Types }, TypesInfer, TypesString),
+		typesOf("columns", func(o *CSVReadOptions) *Types { return &o.Types }),
 		option.Text("schema", "NAME: TYPE, …",
 			"names and types of all columns, such as id: int64, at: timestamp[us]",
 			func(o *CSVReadOptions) *string { return &o.Schema }),
@@ -78,6 +78,7 @@ var (
 		Options: []option.Option[JSONLWriteOptions]{gzipped(func(o *JSONLWriteOptions) **bool { return &o.Gzip })}}
 	jsonlReading = option.Table[JSONLReadOptions]{Format: "jsonl", For: "reading",
 		Options: []option.Option[JSONLReadOptions]{
+			typesOf("fields", func(o *JSONLReadOptions) *Types { return &o.Types }),
 			option.Text("schema", "NAME: TYPE, …",
 				"names and types of all fields, such as id: int64, tags: list<utf8>",
 				func(o *JSONLReadOptions) *string { return &o.Schema }),
@@ -90,6 +91,12 @@ var (
 func named[S any](t option.Table[S], format string) *option.Table[S] {
 	t.Format = format
 	return &t
+}
+
+// typesOf returns the option types; of is what the format has of them.
+func typesOf[S any](of string, at func(*S) *Types) option.Option[S] {
+	return option.Pick("types", "types from the first 1000 rows or 4 MiB (default), or text for all "+of, at,
+		TypesInfer, TypesString)
 }
 
 // gzipped returns the option gzip; stoa.Create sets it if the name ends in .gz.

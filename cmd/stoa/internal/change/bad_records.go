@@ -25,6 +25,7 @@ type badRecords struct {
 	rows         int64
 	done         bool // the file is complete
 	texts        badTexts
+	first        func(number int64, why []format.Misfit) error // if not nil, gets the bad rows, and nothing else does
 }
 
 // badActions are the actions, in CarbonData's terms.
@@ -94,6 +95,9 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 
 // report reports a bad row, which is as it came, and its number among all rows.
 func (x *badRecords) report(number int64, row arrow.RecordBatch, why []format.Misfit) error {
+	if x.first != nil {
+		return x.first(number, why)
+	}
 	if x.rows++; x.rows <= maxReported {
 		for _, m := range why {
 			x.app.Note("row %d: column %s: %s", number, m.Column, m.Reason)

@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -134,10 +133,10 @@ func wantsWhere(where string) error {
 }
 
 // withOption adds an option to opts.
-func withOption(opts map[string]string, key string, v int64) map[string]string {
+func withOption(opts map[string]string, key, v string) map[string]string {
 	if opts == nil {
 		opts = map[string]string{}
 	}
-	opts[key] = strconv.FormatInt(v, 10)
+	opts[key] = v
 	return opts
 }

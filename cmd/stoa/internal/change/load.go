@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -167,7 +168,7 @@ func (l *loading) options() (o stoa.AppendOptions, err error) {
 		if err != nil {
 			return o, err
 		}
-		o.Opts = withOption(o.Opts, "memory", n)
+		o.Opts = withOption(o.Opts, "memory", strconv.FormatInt(n, 10))
 	}
 	return o, nil
 }
@@ -216,8 +217,8 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 		s.Bad = l.bad.rows
 		err = l.bad.end(ctx, err, o.DryRun)
 	}
-	if given {
-		err = fault.OfRows(err)
+	if given && err != nil {
+		err = fault.OfRows(l.firstBad(ctx, c, t, spec, oo, o, err))
 	}
 	if s.Unchecked != "" && !l.unchecked {
 		l.app.Detail("%s: %s", c.Place().Dir, s.Unchecked)
@@ -260,9 +261,8 @@ func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (
 // asks for it, all columns are read as text, so that the values that do not fit their column are found later.
 func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions,
 	bad *badRecords) (*stoa.Table, error) {
-	t, err := source.OpenAll(a, ctx, paths, o)
-	if err != nil || o.Opts["schema"] != "" ||
-		slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
+	t, o, err := openAlike(a, ctx, paths, o)
+	if err != nil || !isGuessed(t, o) {
 		return t, err
 	}
 	target, err := c.Open(ctx, stoa.OpenOptions{})
@@ -294,19 +294,34 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	o.Opts = maps.Clone(o.Opts)
-	if o.Opts == nil {
-		o.Opts = map[string]string{}
-	}
-	o.Opts["schema"] = string(doc)
 	if err := t.Close(); err != nil {
 		return nil, err
 	}
+	o.Opts = withOption(o.Opts, "schema", string(doc))
 	return source.OpenAll(a, ctx, paths, o)
 }
 
-// isText reports whether the types of a format are guessed.
-func isText(format string) bool { return format == "csv" || format == "tsv" || format == "jsonl" }
+// openAlike opens sources as one table, and returns with which options. The types guessed from one text can differ from
+// those of another, because of a single value: then all columns are read as text.
+func openAlike(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) (*stoa.Table, stoa.OpenOptions,
+	error) {
+	t, err := source.OpenAll(a, ctx, paths, o)
+	if errors.Is(err, fault.Invalid) && o.Opts["schema"] == "" && o.Opts["types"] == "" {
+		as := o
+		as.Opts = withOption(maps.Clone(o.Opts), "types", "string")
+		if t, err := source.OpenAll(a, ctx, paths, as); err == nil {
+			return t, as, nil
+		}
+	}
+	return t, o, err
+}
+
+// isGuessed reports whether the types of all sources of a table are guessed from texts.
+func isGuessed(t *stoa.Table, o stoa.OpenOptions) bool {
+	return o.Opts["schema"] == "" && !slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool {
+		return s.Format != "csv" && s.Format != "tsv" && s.Format != "jsonl"
+	})
+}
 
 // readsAs reports whether a text column that looks like type guess is parsed as t instead of being converted: a column
 // of numbers with a NaN looks like text.
