@@ -130,8 +130,9 @@ func (s Source) loads(ctx context.Context) (out map[string]int64, of string, err
 	if err := t.Close(); err != nil || of != carbon {
 		return out, of, err
 	}
-	t, err = s.Open(ctx, time.Now().UTC().Format(time.RFC3339Nano)) // it then knows loads that clean has removed
-	if errors.Is(err, fault.Unsupported) {                          // nor can its past be read
+	// with a moment it knows loads that clean has removed; one to come is certain, whatever has no time
+	t, err = s.Open(ctx, time.Now().UTC().Add(time.Hour).Format(time.RFC3339Nano))
+	if errors.Is(err, fault.Unsupported) { // nor can its past be read
 		t, err = s.Open(ctx, "")
 	}
 	if err != nil {

@@ -24,20 +24,15 @@ type updates struct {
 	ends map[int64]int64 // of the loads, by their beginnings
 }
 
-// used returns when an update status, or delete delta, of the time at came into use. An update begins a load with the
-// same time, and both are used from its end on. When a delete ended is not recorded.
+// used returns when an update status, delete delta or segment file of the time at came into use. An update, or an
+// overwrite, begins a load with the same time, and both are used from its end on. When a delete ended is not recorded.
 func (u *updates) used(at int64) int64 { return max(at, u.ends[at]) }
 
 const updatePrefix = "tableupdatestatus-"
 
 // newUpdates lists the update statuses. One that is newer than the current one was never used.
 func newUpdates(ctx context.Context, m *table.Managed, list []*load) (*updates, error) {
-	u := &updates{m: m, now: -1, past: map[int64]map[string]*status.Update{}, ends: map[int64]int64{}}
-	for _, l := range list {
-		if began, ok := status.Millis(l.Start); ok {
-			u.ends[began] = max(u.ends[began], l.from)
-		}
-	}
+	u := &updates{m: m, now: -1, past: map[int64]map[string]*status.Update{}, ends: begun(list)}
 	if m.Updates == "" {
 		return u, nil
 	}
@@ -116,13 +111,15 @@ func (u *updates) older(ctx context.Context, l *load, name string, when int64) (
 		return nil, err
 	}
 	unknown := fault.Unsupportedf(fault.Span{Object: u.m.Status}, "", "its past: which rows of segment %s were "+
-		"deleted then is not known: the update status of that time was removed by clean", l.Name)
+		"deleted then is not known: there is no update status of that time, as after clean", l.Name)
 	entry := list[l.Name+"/"+status.ParseFileName(name).Block]
 	if entry == nil {
-		if !l.Counts() {
-			return nil, unknown
+		_, file := status.SegmentOf(l.Segment)
+		if at := status.FormatMillis(file); l.Counts() || l.UpdateFrom == l.UpdateTo &&
+			(l.UpdateFrom == at || l.UpdateFrom == l.Updates) { // only partitions were changed, not rows
+			return nil, nil
 		}
-		return nil, nil
+		return nil, unknown
 	}
 	from, ok1 := status.Millis(entry.From)
 	to, ok2 := status.Millis(entry.To)

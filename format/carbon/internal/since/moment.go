@@ -7,9 +7,11 @@ import (
 	"math"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
 )
@@ -18,10 +20,23 @@ import (
 type load struct {
 	status.Load
 	from, until int64
+	sure        int64   // of a load that ended without a time: it was visible until then, and from until on it was not
+	into        *load   // of a load that was compacted
 	parts       []*load // of a compaction: the loads that it merged
 }
 
 const forever = math.MaxInt64
+
+// timeless reports whether the load ended without a time: CarbonData's INSERT OVERWRITE and TRUNCATE TABLE mark all
+// loads as deleted and record none. A load without rows, or one that failed, is marked in the same way and has no data.
+func timeless(l *status.Load) bool {
+	return l.Status == status.StatusDeleted && l.Merged == "" && l.ChangedAt() == "" && status.ParseCount(l.DataSize) > 0
+}
+
+// compacted reports whether the load was merged into another one. An overwrite marks also such a load as deleted.
+func (l *load) compacted() bool {
+	return l.Status == status.StatusCompacted || l.Status == status.StatusDeleted && l.Merged != ""
+}
 
 // loads returns all loads that were ever visible, in the order of their entries: the history first. ends has the end of
 // those that were not, because they had no rows or failed.
@@ -32,7 +47,6 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	by := map[string]*load{}
 	ends = map[string]int64{}
 	for _, l := range append(past, m.Loads...) {
 		x := &load{Load: l, until: forever}
@@ -40,7 +54,7 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 		case l.Counts() && (l.Status == status.StatusStreaming || l.SegmentID() != l.Name):
 			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s is %s, in "+
 				"which rows change without a time", l.Name, l.Status)
-		case l.Counts():
+		case l.Counts(), timeless(&l):
 		case l.Status == status.StatusDeleted, l.Status == status.StatusCompacted:
 			if x.until, _ = status.Millis(l.ChangedAt()); x.until == 0 {
 				if end, ok := status.Millis(l.Timestamp); ok { // never visible
@@ -52,26 +66,119 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 			continue
 		}
 		var ok bool
-		if x.from, ok = status.Millis(l.Timestamp); !ok && l.Counts() {
+		if x.from, ok = status.Millis(l.Timestamp); !ok && (l.Counts() || x.until == forever) {
 			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: it is not known when the "+
 				"load of segment %s ended", l.Name)
 		}
 		if ok && x.from < x.until {
-			list, by[l.Name] = append(list, x), x
+			list = append(list, x)
 		}
 	}
+	return list, ends, bounded(ctx, m, list)
+}
+
+// bounded sets from when and until when the rows of loads were visible where the times of their entries do not say it.
+func bounded(ctx context.Context, m *table.Managed, list []*load) error {
+	by := map[string]*load{}
 	for _, x := range list {
-		if x.Status != status.StatusCompacted {
-			continue
+		by[x.Name] = x
+		// A load of CarbonData that overwrites partitions becomes visible, and they end, after its recorded end. It has
+		// the time of that as the name of an update status.
+		if at, ok := status.Millis(x.Updates); ok {
+			x.from = max(x.from, at)
 		}
-		into := by[x.Merged]
-		if into == nil {
-			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s was compacted "+
-				"to segment %q, which tablestatus does not have", x.Name, x.Merged)
-		}
-		x.until, into.parts = into.from, append(into.parts, x)
 	}
-	return list, ends, nil
+	ended := begun(list)
+	for _, x := range list {
+		switch into := by[x.Merged]; {
+		case !x.compacted():
+			x.until = max(x.until, ended[x.until]) // a load that overwrites begins with the time of the deletion
+		case into == nil:
+			return fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s was compacted "+
+				"to segment %q, which tablestatus does not have", x.Name, x.Merged)
+		default:
+			x.until, x.into, into.parts = into.from, into, append(into.parts, x)
+		}
+	}
+	newest, err := segmentFiles(ctx, m)
+	for _, x := range list {
+		if timeless(&x.Load) {
+			bound(ctx, m, x, list, newest)
+		}
+	}
+	return err
+}
+
+// begun returns the ends of loads by their beginnings.
+func begun(list []*load) map[int64]int64 {
+	ends := map[int64]int64{}
+	for _, l := range list {
+		if began, ok := status.Millis(l.Start); ok {
+			ends[began] = max(ends[began], l.from)
+		}
+	}
+	return ends
+}
+
+// segmentFiles returns the time of the newest segment file of each segment of a table with partitions.
+func segmentFiles(ctx context.Context, m *table.Managed) (map[string]int64, error) {
+	out := map[string]int64{}
+	if m.TableSchema.Partition == nil {
+		return out, nil
+	}
+	for info, err := range m.Tree.List(ctx, path.Join(m.Path, "Metadata", "segments")) {
+		if err != nil {
+			return nil, err
+		}
+		if of, at := status.SegmentOf(path.Base(info.Name)); strings.HasSuffix(info.Name, ".segment") {
+			out[of] = max(out[of], at)
+		}
+	}
+	return out, nil
+}
+
+// bound sets the times between which a load ended without a time. It was visible when it was loaded, and when it was
+// changed last. If its newest segment file has no partition left, it ended with that. Else all loads ended at once, and
+// so before any load of which rows are still visible.
+func bound(ctx context.Context, m *table.Managed, x *load, list []*load, newest map[string]int64) {
+	_, own := status.SegmentOf(x.Segment)
+	changed, _ := status.Millis(x.UpdateTo)
+	x.sure = max(x.from, own, changed)
+	if m.TableSchema.Partition != nil {
+		at, last := newest[x.Name], x.Load
+		last.Segment = x.Name + "_" + status.FormatMillis(at) + ".segment"
+		switch left, _, err := m.Left(ctx, &last); {
+		case err != nil: // with clean: it may have been one without partitions
+			return
+		case left == 0:
+			x.sure, x.until = at-1, at
+			return
+		}
+	}
+	x.until = max(time.Now().UnixMilli(), x.sure+1)
+	for _, l := range list {
+		last := l
+		for last.into != nil {
+			last = last.into
+		}
+		if last.Counts() && l.from > x.sure {
+			x.until = min(x.until, l.from)
+		}
+	}
+}
+
+// visible reports whether the rows of the load were visible at a time, as far as that is known.
+func (l *load) visible(m *table.Managed, at int64) (bool, error) {
+	if at < l.from || at >= l.until || at <= l.sure || !timeless(&l.Load) {
+		return l.from <= at && at < l.until, nil
+	}
+	until := ""
+	if l.until < forever {
+		until = " and from " + layout.FormatTime(l.until) + " on"
+	}
+	return false, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s was overwritten or "+
+		"truncated, for which CarbonData records no time: the rows are known up to %s%s", l.Name,
+		layout.FormatTime(l.sure), until)
 }
 
 // moment returns the time that an option names: the end of a load, or a time. Without a zone it is one of zone.

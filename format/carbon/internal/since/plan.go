@@ -37,10 +37,12 @@ func newPlan(ctx context.Context, m *table.Managed, list []*load, at int64) (*pl
 	p := &plan{m: m, at: at, u: u, parts: map[string]part{}}
 	for _, l := range list {
 		switch {
-		case l.until == forever:
+		case l.Counts():
 			err = p.changed(ctx, l, forever)
-		case l.Status == status.StatusDeleted && l.until > at:
-			err = p.erased(ctx, l)
+		case !l.compacted() && l.until > at:
+			if _, err = l.visible(m, at); err == nil {
+				err = p.erased(ctx, l)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -57,10 +59,11 @@ func planOf(ctx context.Context, m *table.Managed, list []*load, at int64) (*pla
 	}
 	p := &plan{m: m, at: at, u: u, parts: map[string]part{}}
 	for _, l := range list {
-		if l.from > at || at >= l.until {
-			continue
+		seen, err := l.visible(m, at)
+		if err == nil && seen {
+			err = p.compare(ctx, l, -1, at)
 		}
-		if err := p.compare(ctx, l, -1, at); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -194,7 +197,8 @@ func (p *plan) compare(ctx context.Context, l *load, before, after int64) error 
 func (p *plan) untouched(l *load, when int64) bool {
 	updated, ok := status.Millis(l.UpdateTo)
 	_, file := status.SegmentOf(l.Segment)
-	return (!ok || p.u.used(updated) <= when) && (p.m.TableSchema.Partition == nil || file <= max(when, l.from))
+	return (!ok || p.u.used(updated) <= when) && (p.m.TableSchema.Partition == nil ||
+		p.u.used(file) <= max(when, l.from))
 }
 
 // add adds a data file, unless both states are the same.
@@ -213,13 +217,18 @@ func (p *plan) filesAt(ctx context.Context, l *load, when int64) (map[string]boo
 	if then.Segment, err = p.segmentFile(ctx, l, when); err != nil {
 		return nil, err
 	}
-	parts, _, err := p.m.SegmentContents(ctx, &then)
-	if err != nil && !l.Counts() && errors.Is(err, fault.Corrupt) {
+	parts, found, err := p.m.SegmentContents(ctx, &then)
+	switch {
+	case err == nil && (l.Counts() || !found.Unknown):
+	case err != nil && (!errors.Is(err, fault.Corrupt) || l.Counts() && then.Segment == l.Segment):
+		return nil, err
+	case p.m.TableSchema.Partition != nil && !l.Cleaned():
+		return nil, fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: segment %s had partitions then "+
+			"that were dropped or overwritten later, and their files, which have what changed, were removed, at once "+
+			"or by clean", l.Name)
+	default:
 		return nil, fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: segment %s is %s, and its "+
 			"files, which have what changed, were removed by clean", l.Name, l.Status)
-	}
-	if err != nil {
-		return nil, err
 	}
 	p.used = append(p.used, then)
 	names := map[string]bool{}
@@ -233,7 +242,7 @@ func (p *plan) filesAt(ctx context.Context, l *load, when int64) (map[string]boo
 // another one.
 func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, error) {
 	_, current := status.SegmentOf(l.Segment)
-	if l.Segment == "" || current <= when || current <= l.from {
+	if l.Segment == "" || p.u.used(current) <= when || current <= l.from {
 		return l.Segment, nil
 	}
 	best, at := "", int64(-1)
@@ -243,7 +252,7 @@ func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, er
 		}
 		base := path.Base(info.Name)
 		of, stamp := status.SegmentOf(base)
-		if of == l.Name && strings.HasSuffix(base, ".segment") && stamp <= max(when, l.from) && stamp > at {
+		if of == l.Name && strings.HasSuffix(base, ".segment") && p.u.used(stamp) <= max(when, l.from) && stamp > at {
 			best, at = base, stamp
 		}
 	}
