@@ -328,18 +328,21 @@ func TestSinceOverwritten(t *testing.T) {
 		if overwrite {
 			s.end(true)
 		}
-		for at, want := range map[string][]int32{"0": {0, 1, 2}, deleted: {0, 2}, "1": {15}, pause(): {15}, unknown: nil} {
+		for at, want := range map[string][]int32{"0": {0, 1, 2}, deleted: {0, 2}, "1": {15}, pause(): {15},
+			unknown: nil} {
 			rows, err := idsAt(t.Context(), s.dir, at)
 			gone, added, serr := changesSince(t.Context(), s.dir, at)
 			if want == nil {
 				for _, err := range []error{err, serr} {
-					if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "segment 0 was overwritten") {
+					if !errors.Is(err, fault.Unsupported) ||
+						!strings.Contains(err.Error(), "segment 0 was overwritten") {
 						t.Errorf("at %s: %v, want unsupported", at, err)
 					}
 				}
 				continue
 			}
-			if err != nil || serr != nil || !slices.Equal(rows, want) || !slices.Equal(applied(want, gone, added), s.now()) {
+			if err != nil || serr != nil || !slices.Equal(rows, want) ||
+				!slices.Equal(applied(want, gone, added), s.now()) {
 				t.Errorf("at %s: got %v, %v by %v, %v, %v, want %v", at, rows, err, gone, added, serr, want)
 			}
 		}

@@ -30,7 +30,8 @@ const forever = math.MaxInt64
 // timeless reports whether the load ended without a time: CarbonData's INSERT OVERWRITE and TRUNCATE TABLE mark all
 // loads as deleted and record none. A load without rows, or one that failed, is marked in the same way and has no data.
 func timeless(l *status.Load) bool {
-	return l.Status == status.StatusDeleted && l.Merged == "" && l.ChangedAt() == "" && status.ParseCount(l.DataSize) > 0
+	return l.Status == status.StatusDeleted && l.Merged == "" && l.ChangedAt() == "" &&
+		status.ParseCount(l.DataSize) > 0
 }
 
 // compacted reports whether the load was merged into another one. An overwrite marks also such a load as deleted.
