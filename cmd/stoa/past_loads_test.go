@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -145,4 +146,35 @@ func TestEveryOfOthers(t *testing.T) {
 			t.Errorf("%s: %s", every, got)
 		}
 	}
+}
+
+// TestTruncatedByOthers: CarbonData's TRUNCATE TABLE marks all loads as deleted, without a time. With --every segment, a
+// lake has the rows of the end of each load of which they are certain, and the others are named. A lake made before
+// the truncation catches up.
+func TestTruncatedByOthers(t *testing.T) {
+	l := newLife(t, 1)
+	first := maps.Clone(l.rows)
+	ends := segments(t)
+	time.Sleep(3 * time.Millisecond)
+	l.load(5)
+	do(t, "convert", lifeTable, "--to", "iceberg", "-o", "old", "-q")
+	const status = "store/db/t/Metadata/tablestatus"
+	b, err := os.ReadFile(status)
+	if err == nil {
+		b = []byte(strings.ReplaceAll(string(b), `"Success"`, `"Marked for Delete"`))
+		err = os.WriteFile(status, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(l.rows)
+	l.load(2)
+	told := said("nowhere", "convert", lifeTable, "--every", "segment", "--to", "iceberg", "-o", "lake")
+	if !strings.HasSuffix(told, "status: 0") || !strings.Contains(told, ": segments 1 (") {
+		t.Error(told)
+	}
+	l.expect(l.rows, "lake")
+	l.expect(first, "lake", "--at", ends["0"])
+	do(t, "convert", "--catch-up", lifeTable, "-o", "old", "-q")
+	l.expect(l.rows, "old")
 }

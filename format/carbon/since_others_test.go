@@ -382,3 +382,34 @@ func TestSinceDuringOverwrite(t *testing.T) {
 		}
 	}
 }
+
+// TestSinceTruncatedStream: of a streaming segment that CarbonData truncated, no moment is known until the next load.
+func TestSinceTruncatedStream(t *testing.T) {
+	s := &sparkTable{t: t, dir: newOrders(t, carbon.TableSpec{}), rows: map[int32]bool{}}
+	s.load(2, -1) // 0, 1
+	before := pause()
+	s.nothing()
+	s.mark(func(list []map[string]string) []map[string]string {
+		e := list[1]
+		e["fileFormat"], e["loadStartTime"] = "ROW_V1", e["timestamp"]
+		for _, name := range []string{"dataSize", "indexSize", "timestamp"} {
+			delete(e, name)
+		}
+		return list
+	})
+	during := pause()
+	s.end(false)
+	clear(s.rows)
+	s.load(1, -1)                                               // 10
+	s.mark(func(list []map[string]string) []map[string]string { // what is asked here is about the stream
+		list[0]["modificationOrDeletionTimestamp"] = list[2]["loadStartTime"]
+		return list
+	})
+	for at, want := range map[string][]int32{before: {0, 1}, during: nil, pause(): {10}} {
+		rows, err := idsAt(t.Context(), s.dir, at)
+		if unknown := errors.Is(err, fault.Unsupported) && strings.Contains(err.Error(), "segment 1 was"); want == nil &&
+			!unknown || want != nil && (err != nil || !slices.Equal(rows, want)) {
+			t.Errorf("at %s: got %v, %v, want %v", at, rows, err, want)
+		}
+	}
+}

@@ -75,6 +75,7 @@ type life struct {
 	t     *table
 	story []string
 	steps map[string]int
+	past  []moment
 }
 
 // live makes a table, changes it, and compares its rows after each step.
@@ -129,6 +130,7 @@ func named(name string) (operation, bool) {
 func (l *life) step(o operation) error {
 	l.steps[o.name]++
 	at := len(l.story)
+	l.remember()
 	if err := o.do(l); err != nil {
 		return fmt.Errorf("%s: %v", o.name, err)
 	}
@@ -138,6 +140,9 @@ func (l *life) step(o operation) error {
 	err := l.j.same(l.t)
 	if err == nil {
 		err = l.filtered()
+	}
+	if err == nil {
+		err = l.remembered()
 	}
 	if err != nil {
 		return fmt.Errorf("after %s: %v", o.name, err)

@@ -31,8 +31,11 @@ const forever = math.MaxInt64
 // loads as deleted and record none. A load without rows, or one that failed, is marked in the same way and has no data.
 func timeless(l *status.Load) bool {
 	return l.Status == status.StatusDeleted && l.Merged == "" && l.ChangedAt() == "" &&
-		status.ParseCount(l.DataSize) > 0
+		(status.ParseCount(l.DataSize) > 0 || streamed(l))
 }
+
+// streamed reports whether the rows of a load were appended one after the other. Its size is not recorded.
+func streamed(l *status.Load) bool { return strings.EqualFold(l.FileFormat, "row_v1") }
 
 // compacted reports whether the load was merged into another one. An overwrite marks also such a load as deleted.
 func (l *load) compacted() bool {
@@ -66,8 +69,12 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 		default:
 			continue
 		}
+		began := l.Timestamp
+		if timeless(&l) && streamed(&l) {
+			began = l.Start
+		}
 		var ok bool
-		if x.from, ok = status.Millis(l.Timestamp); !ok && (l.Counts() || x.until == forever) {
+		if x.from, ok = status.Millis(began); !ok && (l.Counts() || x.until == forever) {
 			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: it is not known when the "+
 				"load of segment %s ended", l.Name)
 		}
@@ -145,6 +152,9 @@ func bound(ctx context.Context, m *table.Managed, x *load, list []*load, newest 
 	_, own := status.SegmentOf(x.Segment)
 	changed, _ := status.Millis(x.UpdateTo)
 	x.sure = max(x.from, own, changed)
+	if streamed(&x.Load) {
+		x.sure = x.from - 1 // nor is it known when its rows came
+	}
 	if m.TableSchema.Partition != nil {
 		at, last := newest[x.Name], x.Load
 		last.Segment = x.Name + "_" + status.FormatMillis(at) + ".segment"
