@@ -148,8 +148,8 @@ func TestEveryOfOthers(t *testing.T) {
 	}
 }
 
-// TestTruncatedByOthers: CarbonData's TRUNCATE TABLE marks all loads as deleted, without a time. With --every segment, a
-// lake has the rows of the end of each load of which they are certain, and the others are named. A lake made before
+// TestTruncatedByOthers: CarbonData's TRUNCATE TABLE marks all loads as deleted, without a time. With --every segment,
+// a lake has the rows of the end of each load of which they are certain, and the others are named. A lake made before
 // the truncation catches up.
 func TestTruncatedByOthers(t *testing.T) {
 	l := newLife(t, 1)

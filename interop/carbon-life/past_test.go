@@ -24,8 +24,8 @@ func (l *life) remember() {
 	time.Sleep(2 * time.Millisecond)
 }
 
-// remembered compares what stoa knows of the past with what was remembered: the rows at the moment before the last step,
-// and at an earlier one, and what changed since. What is not known it refuses.
+// remembered compares what stoa knows of the past with what was remembered: the rows at the last moment and at an
+// earlier one, and what changed since. What is not known it refuses.
 func (l *life) remembered() error {
 	last := len(l.past) - 1
 	for _, i := range slices.Compact([]int{l.r.IntN(last + 1), last}) {
@@ -52,7 +52,8 @@ func (l *life) remembered() error {
 		got = append(got, changed["added"]...)
 		slices.Sort(got)
 		if want := l.t.where(func(int, row) bool { return true }); !slices.Equal(got, want) {
-			return fmt.Errorf("stoa's cat --since %s: %v, which makes %v of %v, want %v", m.at, changed, got, m.ids, want)
+			return fmt.Errorf("stoa's cat --since %s: %v, which makes %v of %v, want %v", m.at, changed, got, m.ids,
+				want)
 		}
 	}
 	return nil
@@ -62,7 +63,8 @@ func (l *life) remembered() error {
 func (l *life) ids(option, at string) (out map[string][]int, known bool, err error) {
 	text, err := l.j.run(l.t.flags("cat", l.path(), "-f", "jsonl", "--unordered", "-c", "id"+
 		map[string]string{"--since": ",stoa_change"}[option], option, at)...)
-	if err != nil && strings.Contains(err.Error(), "unsupported: its past: ") && strings.Contains(err.Error(), "segment ") {
+	if err != nil && strings.Contains(err.Error(), "unsupported: its past: ") &&
+		strings.Contains(err.Error(), "segment ") {
 		l.steps["asked for the past, refused by name"]++
 		return nil, false, nil
 	}

@@ -90,6 +90,13 @@ func (l *life) short(o operation, name string, shape int, spark bool) error {
 	if err == nil {
 		err = l.j.same(l.t)
 	}
+	if err == nil {
+		l.remember()
+		err = l.all("spark insert", "stoa load", "stoa delete")
+	}
+	if err == nil {
+		err = l.remembered()
+	}
 	if err != nil {
 		return fmt.Errorf("after %s, both going on: %v", o.name, err)
 	}
