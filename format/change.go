@@ -167,6 +167,9 @@ type TableSpec struct {
 // correspond to one Arrow type: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
+// MetaComment is the key of a field's metadata with the column's comment.
+const MetaComment = "stoa.comment"
+
 // MetaComputed is the key of a field's metadata with the columns from which loads compute it, if the rows lack it.
 const MetaComputed = "stoa.computed"
 

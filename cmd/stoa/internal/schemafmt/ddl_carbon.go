@@ -25,9 +25,10 @@ var carbonData = func() Dialect {
 	return d
 }()
 
-// ownProperties are properties that CarbonData sets by itself, or that describe the effect of another statement.
-var ownProperties = []string{"indexexists", "indextableexists", "relatedmvtablesmap", "tablepath", "tablename",
-	"dbname", "isexternal", "istransactional",
+// ownProperties are properties that CarbonData sets by itself, or that describe the effect of another statement or of
+// another clause.
+var ownProperties = []string{"comment", "indexexists", "indextableexists", "relatedmvtablesmap", "tablepath",
+	"tablename", "dbname", "isexternal", "istransactional",
 	"external", "_external", "isvisible", "latestversion", "carbonschemapartsno",
 	"serialization.format", "path"}
 
@@ -54,13 +55,16 @@ func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string 
 	for _, n := range l.Partitions {
 		for _, f := range sc.Fields() {
 			if strings.EqualFold(f.Name, n) {
-				parts = append(parts, d.name(f.Name)+" "+d.sqlType(f.Type))
+				parts = append(parts, d.name(f.Name)+" "+d.sqlType(f.Type)+d.comment(f))
 			}
 		}
 	}
 	s := ""
+	if c := l.Properties["comment"]; c != "" {
+		s = "COMMENT " + sqlText(c) + "\n"
+	}
 	if len(parts) > 0 {
-		s = "PARTITIONED BY (" + strings.Join(parts, ", ") + ")\n"
+		s += "PARTITIONED BY (" + strings.Join(parts, ", ") + ")\n"
 	}
 	props := map[string]string{}
 	if len(l.Sorted) > 0 {

@@ -123,7 +123,7 @@ func Ddl(sc *arrow.Schema, table string, l format.Layout, d *Dialect) string {
 		if !f.Nullable && !d.apart {
 			s += " NOT NULL"
 		}
-		lines = append(lines, s)
+		lines = append(lines, s+d.comment(f))
 	}
 	name := d.name(table)
 	if d.tail == nil {
@@ -133,6 +133,15 @@ func Ddl(sc *arrow.Schema, table string, l format.Layout, d *Dialect) string {
 		name = d.name(db) + "." + d.name(t)
 	}
 	return fmt.Sprintf("CREATE TABLE %s (\n%s\n)\n%s", name, strings.Join(lines, ",\n"), d.tail(name, sc, l, d))
+}
+
+// comment returns the clause with a column's comment, where the dialect has one.
+func (d *Dialect) comment(f arrow.Field) string {
+	s, _ := f.Metadata.GetValue(format.MetaComment)
+	if s == "" || d.tail == nil {
+		return ""
+	}
+	return " COMMENT " + sqlText(s)
 }
 
 // sparkTail returns the clauses for a table of Parquet files, which can be sorted only within buckets.

@@ -97,6 +97,9 @@ func (e Encodings) String() string {
 	return strings.Join(names, ",")
 }
 
+// PropComment is the key of a column's comment in its Props.
+const PropComment = "comment"
+
 // ColumnSchema is ColumnSchema of schema.thrift. Lists of columns are flattened depth first: a column is followed by
 // its NumChild children, each with its own children.
 type ColumnSchema struct {
@@ -110,10 +113,10 @@ type ColumnSchema struct {
 	Scale     int32
 	Precision int32
 	NumChild  int32
-	Default   []byte // default value, for rows of segments without the column; nil: null
-	Props     map[string]string
-	Invisible bool  // the column was dropped
-	Ordinal   int32 // schemaOrdinal: position in the user's column order, from 0; -1: unknown, or a child
+	Default   []byte            // default value, for rows of segments without the column; nil: null
+	Props     map[string]string // columnProperties
+	Invisible bool              // the column was dropped
+	Ordinal   int32             // schemaOrdinal: position in the user's column order, from 0; -1: unknown, or a child
 }
 
 func typeText(v int32) string     { return DataType(v).String() }

@@ -97,6 +97,9 @@ func (c *Column) field() (arrow.Field, error) {
 	if len(c.Encoders) > 0 {
 		keys, vals = append(keys, MetaEncoding), append(vals, c.Encoders.String())
 	}
+	if s := c.Props[layout.PropComment]; s != "" {
+		keys, vals = append(keys, format.MetaComment), append(vals, s)
+	}
 	return arrow.Field{Name: c.LeafName(), Type: t, Nullable: true, Metadata: arrow.NewMetadata(keys, vals)}, nil
 }
 

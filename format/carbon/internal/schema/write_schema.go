@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/internal/sorted"
 )
@@ -158,6 +159,13 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 	}
 	if isSort {
 		c.Props = map[string]string{"sort_columns": "true"}
+	}
+	// REFRESH TABLE fails for comments with quotation marks: CarbonData puts them into a statement as they are.
+	if s, _ := f.Metadata.GetValue(format.MetaComment); s != "" && top && !strings.ContainsAny(s, `"\`) {
+		if c.Props == nil {
+			c.Props = map[string]string{}
+		}
+		c.Props[layout.PropComment] = s
 	}
 	return c.Type, p.add(c, f.Type, top)
 }

@@ -22,7 +22,7 @@ const (
 	MetaReadDefault   = "stoa.read_default"   // value of rows that are older than the column, if it is another one
 	MetaAutoIncrement = "stoa.auto_increment" // "true" for the column that makes a non-unique key unique
 	MetaImmutable     = "stoa.immutable"      // "true"
-	MetaComment       = "stoa.comment"
+	MetaComment       = "stoa.comment"        // format.MetaComment
 )
 
 // typeNested is Kudu's DataType NESTED: the type is in the field nested_type, which so far knows only arrays.
