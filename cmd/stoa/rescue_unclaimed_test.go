@@ -167,3 +167,34 @@ func earlierSuperblock(t *testing.T, file []byte) []byte {
 	out = append(binary.LittleEndian.AppendUint32(out, sum.CRC32C(out)), body...)
 	return append(file[:at:at], binary.LittleEndian.AppendUint32(out, sum.CRC32C(body))...)
 }
+
+// TestRescueOfTablesInTheCatalogueAlone: of all tables, only the catalogue and blocks are left. Rows are given to one
+// of the tables with equal columns, with an error that says so, and are not counted as unclaimed as well; a table with
+// other columns has those that a client read.
+func TestRescueOfTablesInTheCatalogueAlone(t *testing.T) {
+	cluster, rows := deadCluster(t)
+	maps.DeleteFunc(cluster, func(name string, _ []byte) bool {
+		return strings.HasPrefix(name, "tserver/wal/") && name != "tserver/wal/instance"
+	})
+	cluster["tserver/wal/tablet-meta/none"], cluster["tserver/wal/wals/none"] = nil, nil
+	in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
+	writeFiles(t, in, cluster)
+	r, status := rescueOf(t, out, in)
+	written, mixed := 0, false
+	for _, x := range r.Tables {
+		switch x.Table {
+		case "d_raw", "d_minor", "d_major", "d_rowset", "d_wal":
+			if x.Rows != nil {
+				written++
+				mixed = strings.Contains(strings.Join(x.Why, " "), "kudu.carve.mixed")
+			}
+		case "ck", "part", "key_int64":
+			if x.Rows == nil || *x.Rows != rows[x.Table] {
+				t.Errorf("%s: %v rows, want %d", x.Table, x.Rows, rows[x.Table])
+			}
+		}
+	}
+	if all, each := unclaimedRows(t, out); status != 3 || written != 1 || !mixed || all != 0 || each != 0 {
+		t.Errorf("status %d, %d tables have the rows, mixed %t, %d rows unclaimed", status, written, mixed, all)
+	}
+}

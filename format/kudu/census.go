@@ -44,11 +44,17 @@ func openList(ctx context.Context, t format.Target, o format.OpenOptions, latest
 // one for each table that is incomplete.
 func census(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
-	s, _, _, err := openList(ctx, t, o, false)
+	s, o, _, err := openList(ctx, t, o, false)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := s.Census(ctx, t)
+	var owners cluster.Owners
+	if t.Table == "" {
+		if owners, err = s.Owners(ctx, t, o); err != nil {
+			return nil, err
+		}
+	}
+	lines, err := s.Census(ctx, t, owners)
 	if err != nil {
 		return nil, err
 	}

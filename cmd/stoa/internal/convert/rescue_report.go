@@ -267,8 +267,12 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 		stray := false
 		for _, tb := range c.Tablets {
 			for _, r := range tb.Replicas {
-				if t == nil && (r.State == "lost" || r.State == "unclaimed") {
-					stray = true
+				if r.State == "unclaimed" && t != nil && t.Rows != nil && d.At == "" { // they were read with it
+					d.mayLack(r, t.ID)
+					continue
+				}
+				if t == nil && r.State == "lost" || r.State == "unclaimed" {
+					stray = stray || t == nil
 					d.Unnamed = append(d.Unnamed, unnamedDoc{r.State, c.Table, tb.ID, r.Server, r.Place, r.Why,
 						r.Rows, r.MayBeOf})
 					d.miss("tablets, or blocks with rows, that no table claims")
@@ -292,7 +296,7 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 		d.miss("tables that are not here as a whole")
 		for _, tb := range c.Tablets {
 			for _, r := range tb.Replicas {
-				if r.State != "whole" && r.State != "uncovered" {
+				if r.State != "whole" && r.State != "uncovered" && r.State != "unclaimed" {
 					t.miss(strings.TrimSuffix(fmt.Sprintf("tablet %s is %s: %s", cmp.Or(tb.ID, tb.Partition), r.State,
 						r.Why), ": "))
 				}
@@ -305,8 +309,13 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 // elsewhere: they are counted by themselves, and tables that have such columns may lack them.
 func (d *rescueDoc) unclaimed(r look.CensusReplica) {
 	d.Blocks += max(0, ls.Number(r.Rows))
+	d.mayLack(r, "")
+}
+
+// mayLack records that tables, but for the one with the id reader, may lack rows that are in unclaimed blocks.
+func (d *rescueDoc) mayLack(r look.CensusReplica, reader string) {
 	for _, t := range d.Tables {
-		if slices.Contains(r.MayBeOf, t.ID) {
+		if slices.Contains(r.MayBeOf, t.ID) && t.ID != reader {
 			t.Exact = false
 			t.miss("it may lack rows: blocks of " + display.Count(ls.Number(r.Rows), "row") +
 				" have its columns, and no superblock names them")

@@ -1,17 +1,20 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -293,4 +296,156 @@ func (a *adoption) better(x *adopted, p *meta.Tablet) bool {
 		}
 	}
 	return false
+}
+
+// Several tables may have lost their superblocks, and blocks may fit the schemas of some of them. Each block is given
+// to one: first to the tables of which other tablets are here (see adoptions), then to the others, in the order of
+// their ids, those that the catalogue lists first. What is left is unclaimed.
+
+// claims is what claimants with columns of the same types get.
+type claims struct {
+	all   []claimant
+	sets  map[string][]*assembly // by id
+	by    map[fault.Span]string  // the id of the table or claimant that gets a block
+	blame map[string][]string    // by id, the names of others that the blocks fit
+}
+
+// of returns what a claimant gets, and the others that these blocks fit.
+func (c *claims) of(id string) ([]*assembly, []string) { return c.sets[id], c.blame[id] }
+
+// claimants returns the tables and tablets that can be put together from blocks alone, as far as their schemas are
+// known.
+func (s *Servers) claimants() (out []claimant) {
+	if s.catalog != nil {
+		for id, e := range s.catalog.tables {
+			if e.gone || len(s.tablesNamed(id)) > 0 {
+				continue
+			}
+			e.schema.Index()
+			c := claimant{id: id, name: e.name, tableID: id, schema: &e.schema}
+			for _, tb := range s.catalog.absent(id, nil) {
+				c.tablets = append(c.tablets, tb.id)
+			}
+			out = append(out, c)
+		}
+	}
+	sorted.By(out, func(a, b claimant) int { return cmp.Compare(a.id, b.id) })
+	lost := len(out)
+	for _, b := range s.lost() {
+		out = append(out, claimant{b.ID, b.ID, b.TableID, []string{b.ID}, &b.Schema})
+	}
+	sorted.By(out[lost:], func(a, b claimant) int { return cmp.Compare(a.id, b.id) })
+	return slices.DeleteFunc(out, func(c claimant) bool { return len(c.schema.Columns) == 0 })
+}
+
+// shapeOf returns the types of a schema's columns, in no order.
+func shapeOf(sc *meta.Schema) string {
+	var types []string
+	for i := range sc.Columns {
+		c := &sc.Columns[i]
+		types = append(types, fmt.Sprint(c.Type, c.Nullable, c.Array))
+	}
+	slices.Sort(types)
+	return fmt.Sprint(types)
+}
+
+// claimed distributes the blocks that no superblock names among the claimants with columns of the types that sc has.
+// Those that are rebuilt from their logs need none.
+func (s *Servers) claimed(ctx context.Context, tg format.Target, o format.OpenOptions, sc *meta.Schema) (*claims,
+	error) {
+	a, err := s.adoptions(ctx, tg, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &claims{sets: map[string][]*assembly{}, by: map[fault.Span]string{}, blame: map[string][]string{}}
+	for _, x := range s.claimants() {
+		if shapeOf(x.schema) != shapeOf(sc) {
+			continue
+		}
+		logged, err := s.allLogged(ctx, x.tablets)
+		if err != nil {
+			return nil, err
+		}
+		if !logged {
+			c.all = append(c.all, x)
+		}
+	}
+	for _, f := range s.All {
+		found, err := s.Loose(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range found {
+			x.taken = a.by[x.At] != ""
+		}
+		for _, x := range c.all {
+			sets := group(found, x.schema)
+			for _, b := range slices.Concat(sets...) {
+				c.by[b.At] = x.id
+			}
+			c.sets[x.id] = append(c.sets[x.id], &assembly{f, found, sets})
+		}
+	}
+	for _, x := range c.all {
+		for _, y := range c.all {
+			if x.id != y.id && slices.ContainsFunc(c.sets[x.id], func(z *assembly) bool { return z.fits(y.schema) }) {
+				c.blame[x.id] = append(c.blame[x.id], y.name)
+			}
+		}
+	}
+	return c, nil
+}
+
+// fits reports whether a rowset fits another schema.
+func (x *assembly) fits(sc *meta.Schema) bool {
+	return slices.ContainsFunc(x.sets, func(set []*loose) bool {
+		free := again(set)
+		for _, b := range free {
+			b.taken = false
+		}
+		return len(group(free, sc)) > 0
+	})
+}
+
+// allLogged reports whether tablets are rebuilt from their logs, all of them.
+func (s *Servers) allLogged(ctx context.Context, ids []string) (bool, error) {
+	if s.noWAL {
+		return false, nil
+	}
+	for _, id := range ids {
+		if tb, _, err := s.fromLog(ctx, id, "", noSuperblock); tb == nil || err != nil {
+			return false, err
+		}
+	}
+	return len(ids) > 0, nil
+}
+
+// Owners returns the tables that get blocks which no superblock names when all are recovered, by block.
+func (s *Servers) Owners(ctx context.Context, tg format.Target, o format.OpenOptions) (Owners, error) {
+	a, err := s.adoptions(ctx, tg, o)
+	if err != nil {
+		return nil, err
+	}
+	out, done := Owners{}, map[string]bool{}
+	for at, id := range a.by {
+		out[at] = claimant{id: id, name: s.NameOf(s.tablesNamed(id)[0]), tableID: id}
+	}
+	for _, x := range s.claimants() {
+		if done[shapeOf(x.schema)] {
+			continue
+		}
+		done[shapeOf(x.schema)] = true
+		c, err := s.claimed(ctx, tg, o, x.schema)
+		if err != nil {
+			return nil, err
+		}
+		for _, y := range c.all {
+			for at, id := range c.by {
+				if id == y.id {
+					out[at] = y
+				}
+			}
+		}
+	}
+	return out, nil
 }

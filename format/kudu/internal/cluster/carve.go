@@ -40,6 +40,13 @@ type loose struct {
 	Err   error // why the file cannot be opened
 }
 
+// assembly is what the loose blocks of a server make.
+type assembly struct {
+	fs    *fs.FS
+	found []*loose
+	sets  [][]*loose
+}
+
 // openCarved opens the blocks that no superblock names as a table.
 func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
 	if tg.Table != "" || ro.Tablet != "" {
@@ -60,37 +67,37 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
-	return s.carve(ctx, tg, o, ro, sc, ids, name, nil)
-}
-
-// carve makes a table of the blocks that no superblock names and that fit a schema, which comes from a file or from a
-// tablet. ids reports whether the ids of its columns are known.
-// Blocks in others are left out, and so are those that a copy of the same server had.
-func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, sc *meta.Schema,
-	ids bool, name string, others map[fault.Span]string) (*table.Table, error) {
-	c := newCarving(tg, o, sc, name)
-	c.findings, c.ids = s.Findings, ids
-	read := map[string]bool{} // UUIDs of servers with ids of blocks
+	var all []*assembly
 	for _, f := range s.All {
 		found, err := s.Loose(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range found {
-			x.taken = others[x.At] != ""
-		}
-		sets, from := group(found, sc), len(c.tablet.RowSets)
+		all = append(all, &assembly{fs: f, found: found, sets: group(found, sc)})
+	}
+	return s.carve(ctx, tg, o, ro, sc, ids, name, all, nil)
+}
+
+// carve makes a table of rowsets of blocks that no superblock names, with a schema, which comes from a file or from a
+// tablet. ids reports whether the ids of its columns are known, rivals are other tables that the blocks fit as well.
+func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, sc *meta.Schema,
+	ids bool, name string, all []*assembly, rivals []string) (*table.Table, error) {
+	c := newCarving(tg, o, sc, name)
+	c.findings, c.ids = s.Findings, ids
+	read := map[string]bool{} // UUIDs of servers with ids of blocks: a copy of a server gives no rows again
+	for _, x := range all {
+		from := len(c.tablet.RowSets)
 		var mine [][]*loose
-		for _, set := range sets {
-			k := fmt.Sprint(f.UUID, set[0].ID)
-			if f.UUID == "" || set[0].ID == 0 || !read[k] {
+		for _, set := range x.sets {
+			k := fmt.Sprint(x.fs.UUID, set[0].ID)
+			if x.fs.UUID == "" || set[0].ID == 0 || !read[k] {
 				mine = append(mine, set)
 				c.add(set)
 			}
 			read[k] = true
 		}
-		c.noteLeft(found)
-		if err := c.attribute(ctx, f, found, mine, from); err != nil {
+		c.noteLeft(x.found)
+		if err := c.attribute(ctx, x.fs, x.found, mine, from); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +114,10 @@ func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOpti
 			"superblocks are lost, of several tables or replicas, which are read as one table: %s",
 			fault.Count(len(ids), "tablet"),
 			strings.Join(ids, ", "))
+	} else if len(rivals) > 0 {
+		c.note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of other tables whose "+
+			"superblocks are lost, which have the same columns, and of which nothing is read from blocks: %s",
+			strings.Join(rivals, ", "))
 	}
 	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: c.dirs, Tablet: c.tablet}}}, o, ro)
 	if err != nil {

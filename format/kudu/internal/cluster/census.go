@@ -50,7 +50,8 @@ func (l *CensusLine) lacks() bool {
 
 // Census lists the replicas of all tables of which there is any trace in superblocks, the master's catalogue, logs,
 // consensus metadata or unclaimed blocks. If tg names a table, only its replicas are listed.
-func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLine, err error) {
+// owners get unclaimed blocks when all tables are recovered.
+func (s *Servers) Census(ctx context.Context, tg format.Target, owners Owners) (out []CensusLine, err error) {
 	for _, ts := range s.tablesNamed(tg.Table) {
 		if ts[0].ID == meta.SystemCatalogID {
 			continue
@@ -69,10 +70,17 @@ func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLin
 		out = append(out, CensusLine{Table: b.Table, TableID: b.TableID, Tablet: b.ID, Place: b.Object,
 			State: StateLost, Why: "only a log, consensus metadata or a damaged superblock is left"})
 	}
-	loose, err := s.unclaimed(ctx)
+	loose, err := s.unclaimed(ctx, owners)
 	for _, x := range loose {
-		out = append(out, CensusLine{Place: x.At.Object, Server: x.Part, State: StateUnclaimed, Why: x.Message,
-			Rows: x.rows, MayBeOf: x.maybe})
+		l := CensusLine{Table: x.owner.name, TableID: x.owner.tableID, Place: x.At.Object, Server: x.Part,
+			State: StateUnclaimed, Why: x.Message, Rows: x.rows, MayBeOf: x.maybe}
+		at := len(out) // or after the lines of its table
+		for i := range out {
+			if l.TableID != "" && out[i].TableID == l.TableID && out[i].Table == l.Table {
+				at = i + 1
+			}
+		}
+		out = slices.Insert(out, at, l)
 	}
 	return out, err
 }

@@ -28,7 +28,7 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 	if err != nil {
 		return nil, err
 	}
-	ids, sc, name := s.lostParts(tg.Table)
+	ids, sc, name, owner := s.lostParts(tg.Table)
 	var ts []*table.Tablet
 	var found []region.Finding
 	gone := false
@@ -51,15 +51,16 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 		t.Noticed = slices.Concat(s.Findings, found)
 		return t, nil
 	}
-	if sc == nil || len(sc.Columns) == 0 || s.before(sc, ids) {
+	if sc == nil || len(sc.Columns) == 0 {
 		return nil, why
 	}
 	ro.NoWAL, ro.At = true, table.Latest
-	a, err := s.adoptions(ctx, tg, o)
+	cl, err := s.claimed(ctx, tg, o, sc)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.carve(ctx, tg, o, ro, sc, true, cmp.Or(name, tg.Table), a.by)
+	all, rivals := cl.of(owner)
+	t, err := s.carve(ctx, tg, o, ro, sc, true, cmp.Or(name, tg.Table), all, rivals)
 	if errors.Is(err, fault.Unsupported) {
 		return nil, why
 	}
@@ -73,22 +74,23 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 }
 
 // lostParts returns the tablets without superblocks that a name selects: those of a table that only the catalogue
-// lists, or one tablet. sc is the schema as far as it is known without the log; nil if unknown.
-func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name string) {
+// lists, or one tablet. sc is the schema as far as it is known without the log; nil if unknown. owner is the id of the
+// claimant that gets their blocks.
+func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name, owner string) {
 	if s.catalog != nil {
 		for id, e := range s.catalog.tables {
 			if ids = s.catalog.named(e, id, what); !e.gone && ids != nil {
 				e.schema.Index()
-				return ids, &e.schema, e.name
+				return ids, &e.schema, e.name, id
 			}
 		}
 	}
 	for _, b := range s.lost() {
 		if b.ID == what {
-			return []string{b.ID}, &b.Schema, b.Table
+			return []string{b.ID}, &b.Schema, b.Table, b.ID
 		}
 	}
-	return nil, nil, ""
+	return nil, nil, "", ""
 }
 
 const noSuperblock = "the tablet has no superblock that can be read"
@@ -151,14 +153,6 @@ func (s *Servers) moreFromLogs(ctx context.Context, tg format.Target, ts []*tabl
 		}
 	}
 	return bound(tg.Tree, more), found, nil
-}
-
-// before reports whether blocks that fit a schema are assigned to another lost tablet whose schema they also fit, so
-// that their rows are returned only once.
-func (s *Servers) before(sc *meta.Schema, ids []string) bool {
-	like := s.lostLike(sc)
-	slices.Sort(like)
-	return len(like) > 0 && len(ids) > 0 && !slices.Contains(ids, like[0])
 }
 
 // withoutBlocks replaces tablets of which blocks are gone or damaged, that no replica makes up for, or which a log

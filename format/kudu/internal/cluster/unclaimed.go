@@ -36,7 +36,7 @@ var errLost = errors.New("with the table's schema, rows can be assembled from th
 // Unclaimed returns a finding if there are blocks with rows among found, the blocks of a server that no superblock
 // names.
 func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
-	if x := strayIn(f, found); x != nil {
+	if x := strayIn(f, found, ""); x != nil {
 		return &x.Finding
 	}
 	return nil
@@ -47,9 +47,23 @@ type stray struct {
 	region.Finding
 	rows  int64    // in them, those of a rowset once; -1: not known
 	maybe []string // ids of the tables that they may be of
+	owner claimant // the table that gets them when it is recovered; none: the zero value
 }
 
-func strayIn(f *fs.FS, found []*loose) *stray {
+// Owners are the tables that get blocks, by block.
+type Owners map[fault.Span]claimant
+
+// claimant is a table that the catalogue lists and of which no superblock is here, or a lost tablet of none of them.
+type claimant struct {
+	id, name string // of the table, or of the tablet; name is the one under which it is read
+	tableID  string
+	tablets  []string
+	schema   *meta.Schema
+}
+
+// strayIn returns a finding about the blocks with rows among found; nil if there are none. owner is the name of the
+// table that gets them, "" if none does.
+func strayIn(f *fs.FS, found []*loose, owner string) *stray {
 	var columns []*loose
 	rows, last := int64(0), &loose{Rows: -1}
 	about, what := "about", "no superblock claims them: they may be all that is left of tablets"
@@ -72,6 +86,9 @@ func strayIn(f *fs.FS, found []*loose) *stray {
 	if len(columns) == 0 {
 		return nil
 	}
+	if owner != "" {
+		what = "no superblock claims them: if all tables are recovered, they are read with " + owner
+	}
 	first := columns[0]
 	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
 		fmt.Sprintf("%d blocks hold columns of %s %s, and %s; unclaimed=true if that is expected", len(columns),
@@ -81,16 +98,16 @@ func strayIn(f *fs.FS, found []*loose) *stray {
 
 // Unclaimed returns the findings about blocks with rows that no superblock claims, at most one per server.
 func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err error) {
-	all, err := s.unclaimed(ctx)
+	all, err := s.unclaimed(ctx, nil)
 	for _, x := range all {
 		out = append(out, x.Finding)
 	}
 	return out, err
 }
 
-// unclaimed returns the blocks with rows that no superblock claims. Those that several copies of a server have are
-// there once.
-func (s *Servers) unclaimed(ctx context.Context) (out []stray, err error) {
+// unclaimed returns the blocks with rows that no superblock claims, those of each owner apart. Those that several
+// copies of a server have are there once.
+func (s *Servers) unclaimed(ctx context.Context, owners Owners) (out []stray, err error) {
 	seen := map[string]bool{}
 	for _, f := range s.All {
 		if f.MetaDir == "" {
@@ -110,9 +127,20 @@ func (s *Servers) unclaimed(ctx context.Context) (out []stray, err error) {
 		for _, x := range Nested(ctx, f) {
 			all = append(all, stray{Finding: x, rows: -1})
 		}
-		if x := strayIn(f, found); x != nil {
-			x.maybe = s.having(f, found)
-			all = append(all, *x)
+		var of []claimant
+		parts := map[string][]*loose{}
+		for _, x := range found {
+			c := owners[x.At]
+			if parts[c.id] == nil {
+				of = append(of, c)
+			}
+			parts[c.id] = append(parts[c.id], x)
+		}
+		for _, c := range of {
+			if x := strayIn(f, parts[c.id], c.name); x != nil {
+				x.maybe, x.owner = s.having(f, parts[c.id]), c
+				all = append(all, *x)
+			}
 		}
 		for _, x := range all {
 			if !slices.ContainsFunc(out, func(y stray) bool { return y.Finding == x.Finding }) {
