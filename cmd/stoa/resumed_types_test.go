@@ -29,9 +29,10 @@ func TestResumedOfAnyType(t *testing.T) {
 		b := sample.Batch(rand.New(rand.NewPCG(26, uint64(i))), sc, 30, 0.2)
 		put(t, filepath.Join(in, "t.arrow"), b)
 		b.Release()
-		for _, to := range []string{"jsonl", "csv", "parquet", "trevni"} {
+		for _, to := range []string{"jsonl", "csv", "parquet", "trevni", "arrow", "redfile",
+			"redfile --opt arrow-schema=false", "cfile", "iceberg", "delta", "iceberg,delta"} {
 			out := in + "-" + to
-			args := []string{"convert", "--all", in, "--to", to, "-o", out, "-q"}
+			args := append([]string{"convert", "--all", in, "-o", out, "-q", "--to"}, strings.Fields(to)...)
 			if first := said("nowhere", args...); !strings.HasSuffix(first, "status: 0") {
 				continue // this format has no such type, or cannot prove it
 			}
@@ -43,7 +44,7 @@ func TestResumedOfAnyType(t *testing.T) {
 				continue
 			}
 			for name, b := range filesBelow(t, out) {
-				if !strings.HasPrefix(name, "t.") {
+				if !strings.HasPrefix(name, "t") {
 					continue
 				}
 				if done++; string(b) != string(before[name]) {
@@ -71,7 +72,7 @@ func TestResumedOfAnyType(t *testing.T) {
 		}
 	}
 	t.Logf("%d tables, %d files as before, %d changed", written, done, changed)
-	if written < 20 || done < written || changed < written/3 {
+	if written < 20 || done < written || changed < written/8 {
 		t.Error("this proves nothing")
 	}
 }

@@ -420,11 +420,11 @@ func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, sp
 		return err
 	}
 	o.Same = func(ctx context.Context, name string, f pieces.File) (bool, error) {
-		sum, whole, err := sumOf(a, ctx, name, written)
+		b, err := written.ReadPiece(ctx, a, name, f, wo)
 		if errors.Is(err, fault.Unsupported) { // the format can only be written
 			return true, nil
 		}
-		return err == nil && sum.Rows == f.Rows && (!whole || sum.String() == f.Checksum), ctx.Err()
+		return err == nil && !b.Other && b.Sum.Rows == f.Rows && (!b.Whole || b.Sum.String() == f.Checksum), ctx.Err()
 	}
 	o.Before = func(r pieces.Result) error {
 		if c.salvage {

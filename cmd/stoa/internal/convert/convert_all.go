@@ -451,9 +451,9 @@ func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 // not possible.
 func (r *allRun) proven(ctx context.Context, c *conversion, d rerun.Table) (out outcome) {
 	if !c.summary.Checked && !c.unchecked {
-		return readBack(r.a, ctx, r.dir, d)
+		return r.readBack(ctx, d)
 	}
-	out.files, out.bytes = c.summary.Files, c.summary.Bytes
+	out.files, out.bytes, out.retyped = c.summary.Files, c.summary.Bytes, len(c.summary.retyped) > 0
 	out.Checksum, out.Rows, out.Verdict = d.Checksum, reading.Known(d.Rows), verdictEqual
 	switch {
 	case c.unchecked:

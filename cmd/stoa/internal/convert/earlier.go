@@ -153,7 +153,7 @@ func (r *allRun) errOther(t oneTable, d rerun.Table) error {
 func (r *allRun) tellEarlier(t oneTable, d rerun.Table, what string, aside []region.Finding) error {
 	why := &rerun.EarlierError{Text: remote.Shown(d.Place(r.dir)) + ": " + what}
 	var back outcome
-	r.unlocked(func() { back = readBack(r.a, context.Background(), r.dir, d) })
+	r.unlocked(func() { back = r.readBack(context.Background(), d) })
 	out := tableOutcome{again: true, kept: &d, err: why, reached: d.Reached, summary: summaryDoc{Source: t.source,
 		Rows: d.Rows, Output: remote.Shown(d.Place(r.dir)), Files: back.files, Bytes: back.bytes,
 		Readback: &back.readback, Pieces: d.Pieces}}

@@ -22,8 +22,6 @@ import (
 	"stoa/cmd/stoa/internal/rerun"
 	"stoa/fault"
 	"stoa/format"
-	"stoa/internal/arrowschema"
-	"stoa/internal/content"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -53,6 +51,7 @@ type outcome struct {
 	files int
 	bytes int64
 
+	retyped bool  // it is read with other types than were written
 	half    error // it has one catalogue of two, and why it stays so
 	columns error // how they differ from those of the source
 
@@ -122,10 +121,11 @@ func (c *conversion) output(dir string) string {
 	return c.out
 }
 
-// readBack reads the output of a table, and compares it with what was written.
-func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out outcome) {
+// readBack reads the output of a table, and compares it with what was written: its rows or, if its types do not allow
+// that, its bytes, as far as they were recorded.
+func (r *allRun) readBack(ctx context.Context, d rerun.Table) (out outcome) {
 	out.Checksum, out.Verdict = d.Checksum, verdictDiffers
-	name := d.Place(dir)
+	a, name := r.a, d.Place(r.dir)
 	if _, err := a.Stat(ctx, cli.WithoutTable(name)); errors.Is(err, fs.ErrNotExist) {
 		out.Verdict = verdictMissing
 		return out
@@ -133,7 +133,16 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 	if !d.Taken {
 		out.files, out.bytes = sizes(ctx, a, name)
 	}
-	sum, whole, err := sumOfAll(a, ctx, name, d)
+	wo, err := r.c.writeFlags.options(a)
+	var back rerun.Back
+	if err == nil {
+		back, err = d.ReadBack(ctx, a, name, wo)
+	}
+	if back.Other && isLake(r.c.to) { // a later version, of a catch-up, may have other columns
+		o, err := r.lake(ctx, d)
+		back.Other = err != nil || !o.Home.Later(ctx)
+	}
+	sum := back.Sum
 	switch {
 	case errors.Is(err, fault.Unsupported):
 		out.Verdict = verdictUnread
@@ -141,15 +150,21 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 		out.Problem = ls.Problem(err)
 	case sum.Rows != d.Rows:
 		out.Rows, out.ReadChecksum = reading.Known(sum.Rows), sum.String()
-	case !whole:
+	case back.Other:
 		out.Rows = reading.Known(sum.Rows)
-		if digest, err := d.DigestOf(ctx, a, dir); d.Digest == "" || err == nil && digest == d.Digest {
-			out.Verdict = verdictRows
-		}
+	case back.Whole && sum.String() == d.Checksum:
+		out.Rows, out.ReadChecksum, out.Verdict = reading.Known(sum.Rows), sum.String(), verdictEqual
 	default:
-		out.Rows, out.ReadChecksum = reading.Known(sum.Rows), sum.String()
-		if out.ReadChecksum == d.Checksum {
-			out.Verdict = verdictEqual
+		out.Rows = reading.Known(sum.Rows)
+		same := d.Digest == "" && !back.Whole
+		if d.Digest != "" {
+			digest, err := d.DigestOf(ctx, a, r.dir)
+			same = err == nil && digest == d.Digest
+		}
+		if same {
+			out.Verdict = verdictRows
+		} else if back.Whole {
+			out.ReadChecksum = sum.String()
 		}
 	}
 	return out
@@ -158,8 +173,7 @@ func readBack(a *cli.App, ctx context.Context, dir string, d rerun.Table) (out o
 // record saves a table that is done. A later run, which reads its output with the types that it guesses, may not be
 // able to tell whether the rows are those that were written: then its bytes tell.
 func (r *allRun) record(ctx context.Context, d *rerun.Table, back outcome) (err error) {
-	f := r.a.Format(r.c.to)
-	guessed := f != nil && f.UTF8 && f.Reread != nil || back.Verdict == verdictRows
+	guessed := rerun.Guesses(r.a.Format(r.c.to)) || back.Verdict == verdictRows || back.retyped
 	if guessed && !d.Taken && r.c.ext != "" && r.c.levels == 0 && !isLake(r.c.to) {
 		r.unlocked(func() { d.Digest, err = d.DigestOf(ctx, r.a, r.dir) })
 	}
@@ -172,7 +186,7 @@ func (r *allRun) record(ctx context.Context, d *rerun.Table, back outcome) (err 
 // readLake is readBack for a table that may be of a lake, where a file, or a directory without a catalogue, is not the
 // table, whatever its rows are, unless the table was only begun. Nor is what is of no format that the run writes.
 func (r *allRun) readLake(ctx context.Context, d rerun.Table) outcome {
-	back := readBack(r.a, ctx, r.dir, d)
+	back := r.readBack(ctx, d)
 	if !isLake(r.c.to) && back.Verdict == verdictUnread && r.foreign(ctx, d) {
 		back.Verdict = verdictDiffers
 	}
@@ -197,84 +211,6 @@ func (c *conversion) checksum() string {
 		return c.total.String()
 	}
 	return c.sum.Sum().String()
-}
-
-// sumOfAll is sumOf for an output that may be several files.
-func sumOfAll(a *cli.App, ctx context.Context, name string, d rerun.Table) (sum content.Sum, whole bool, err error) {
-	if len(d.Pieces) == 0 {
-		return sumOf(a, ctx, name, d)
-	}
-	all := true
-	for _, p := range d.Pieces {
-		if !filepath.IsLocal(p.Name) {
-			return sum, false, fault.Invalidf("%s: expected a file in %s", p.Name, name)
-		}
-		one, whole, err := sumOf(a, ctx, filepath.Join(name, p.Name), d)
-		if err != nil {
-			return sum, false, err
-		}
-		sum, all = sum.Plus(one), all && whole
-	}
-	return sum, all, nil
-}
-
-// sumOf computes the checksum of an output; whole reports whether its types allow the checksum to be compared.
-func sumOf(a *cli.App, ctx context.Context, name string, d rerun.Table) (sum content.Sum, whole bool, err error) {
-	o := stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})}
-	sc, err := arrowschema.Decode(d.Arrow)
-	if err != nil {
-		return sum, false, err
-	}
-	if o.From = d.Catalogue; len(d.Partitions) > 0 {
-		o.From = pieces.HiveFormat
-	}
-	t, err := stoa.Open(ctx, name, o)
-	if err != nil {
-		return sum, false, err
-	}
-	defer t.Close()
-	out, rows := t.Schema(), cli.Batches(t.Scan(ctx, stoa.ScanSpec{Alloc: cli.Pool, Unordered: true}))
-	plan := content.Same(sc).Reading(sc, out)
-	for _, f := range sc.Fields() {
-		if i := out.FieldIndices(f.Name); len(i) == 1 && respelled(f.Type, out.Field(i[0]).Type) {
-			plan.Leave(f.Name)
-		}
-	}
-	s, as := plan.Summer(1), content.Between(sc, out).Summer(1)
-	for b, err := range rows {
-		if err != nil {
-			return sum, false, err
-		}
-		s.Add(b)
-		as.Add(b)
-	}
-	if sum := as.Sum(); sum.String() == d.Checksum { // it was proven with the types that are guessed of its text
-		return sum, true, nil
-	}
-	return s.Sum(), len(plan.Incomparable()) == 0, nil
-}
-
-// respelled reports whether text has values of another type than those that were written to it: bytes, in base64, and
-// numbers of less precision, with fewer digits. Their checksums need not be those of the values.
-func respelled(in, out arrow.DataType) bool {
-	a, nested := in.(arrow.NestedType)
-	b, alike := out.(arrow.NestedType)
-	if nested && alike && a.NumFields() == b.NumFields() {
-		for i, f := range a.Fields() {
-			if respelled(f.Type, b.Fields()[i].Type) {
-				return true
-			}
-		}
-		return false
-	}
-	if d, ok := in.(*arrow.DictionaryType); ok {
-		in = d.ValueType
-	}
-	switch in.ID() {
-	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY, arrow.FLOAT16, arrow.FLOAT32:
-		return in.ID() != out.ID()
-	}
-	return false
 }
 
 // sizes returns the number of files at a place, and their total size in bytes.

@@ -288,7 +288,7 @@ func (r *allRun) readEach(ctx context.Context, t oneTable, d rerun.Table) outcom
 		back.half = r.complete(ctx, t, d, kinds, back)
 	case back.Verdict != verdictDiffers && err == nil:
 		d.Catalogue = "delta" // the other is read first
-		if other := readBack(r.a, ctx, r.dir, d); other.Verdict != back.Verdict {
+		if other := r.readBack(ctx, d); other.Verdict != back.Verdict {
 			return other
 		}
 	}
@@ -533,7 +533,7 @@ func (r *allRun) published(ctx context.Context, t oneTable, next, done *rerun.Ta
 			return false, nil
 		}
 	}
-	*back = readBack(r.a, ctx, r.dir, *next)
+	*back = r.readBack(ctx, *next)
 	return back.Verdict != verdictMissing && back.Verdict != verdictDiffers, ctx.Err()
 }
 
