@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,7 +75,8 @@ func TestRescueCountsUnclaimedRows(t *testing.T) {
 					status, written, all, total)
 			}
 			text, _ := os.ReadFile(filepath.Join(out, "report.txt"))
-			if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), "blocks that no table claims have") {
+			flat := strings.Join(strings.Fields(string(text)), " ")
+			if !strings.Contains(flat, "blocks that no table claims have about") {
 				t.Errorf("%s: the text does not say so: %s", table, text)
 			}
 			if strings.Contains(string(text), "replicas and copies of them: ") != copies {
@@ -197,4 +199,70 @@ func TestRescueOfTablesInTheCatalogueAlone(t *testing.T) {
 	if all, each := unclaimedRows(t, out); status != 3 || written != 1 || !mixed || all != 0 || each != 0 {
 		t.Errorf("status %d, %d tables have the rows, mixed %t, %d rows unclaimed", status, written, mixed, all)
 	}
+}
+
+// TestRescueOfUnreadableUnclaimedBlocks: the only superblock of a table is of an earlier time, and its newer blocks are
+// damaged at the end, or one of them is gone, or they are on the disks of another server. The status is 3, something is
+// unclaimed, and the table is neither whole nor are its losses exact.
+func TestRescueOfUnreadableUnclaimedBlocks(t *testing.T) {
+	cluster, _ := deadCluster(t)
+	dir := t.TempDir()
+	writeFiles(t, filepath.Join(dir, "all"), cluster)
+	tablet := onlyTablet(t, filepath.Join(dir, "all")+"#d_raw")
+	maps.DeleteFunc(cluster, func(name string, _ []byte) bool {
+		return strings.HasPrefix(name, "master/") || strings.Contains(name, "/wals/") && strings.Contains(name, tablet)
+	})
+	name := "tserver/wal/tablet-meta/" + tablet
+	newer := newBlocks(t, cluster[name], cluster)
+	cluster[name] = earlierSuperblock(t, cluster[name])
+	for how, change := range map[string]func(i int, b []byte) []byte{
+		"cut":  func(_ int, b []byte) []byte { return b[:len(b)-5] },
+		"half": func(_ int, b []byte) []byte { return b[:len(b)/2] },
+		"gone": func(i int, b []byte) []byte {
+			if i == 5 {
+				return nil
+			}
+			return b
+		},
+	} {
+		files := maps.Clone(cluster)
+		for i, block := range newer {
+			if files[block] = change(i, files[block]); files[block] == nil {
+				delete(files, block)
+			}
+		}
+		in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
+		writeFiles(t, in, files)
+		r, status := rescueOf(t, out, in)
+		if status != 3 || r.Whole || !slices.ContainsFunc(r.Unnamed,
+			func(u struct{ State, Tablet string }) bool { return u.State == "unclaimed" }) {
+			t.Errorf("%s: status %d, %v", how, status, r.Unnamed)
+		}
+		for _, x := range r.Tables {
+			if x.Table == "d_raw" && (x.Whole || x.Exact) {
+				t.Errorf("%s: d_raw: whole %t, exact %t", how, x.Whole, x.Exact)
+			}
+		}
+	}
+}
+
+// newBlocks returns the files of the columns of a superblock's last rowset.
+func newBlocks(t *testing.T, superblock []byte, files map[string][]byte) (out []string) {
+	t.Helper()
+	older := earlierSuperblock(t, slices.Clone(superblock))
+	for name := range files {
+		id, err := strconv.ParseUint(filepath.Base(name), 10, 64)
+		if err != nil || !strings.Contains(name, "/data/") || !bytes.HasPrefix(files[name], []byte("kuducfl")) {
+			continue
+		}
+		ref := binary.LittleEndian.AppendUint64([]byte{1<<3 | 1}, id) // BlockIdPB.id
+		if bytes.Contains(superblock, ref) && !bytes.Contains(older, ref) {
+			out = append(out, name)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	if len(out) < 12 {
+		t.Fatalf("%d blocks", len(out))
+	}
+	return out
 }

@@ -227,7 +227,8 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 		}
 	}
 	r.doc = rescueDoc{Stoa: "rescue", Roots: r.roots, Output: r.dir, To: c.to, At: oo.Opts["at"], Damaged: c.Damaged,
-		Began: r.began.UTC().Truncate(time.Second), Whole: true, Tables: []*rescuedTable{}, Left: []leftDoc{},
+		Began: r.began.UTC().Truncate(time.Second), Whole: true, Exact: true,
+		Tables: []*rescuedTable{}, Left: []leftDoc{},
 		Unnamed: []unnamedDoc{}, Sources: []sourceDoc{}, Findings: []reading.FindingDoc{}, form: form}
 	return oo, wo, nil
 }

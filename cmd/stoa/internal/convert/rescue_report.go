@@ -37,8 +37,9 @@ type rescueDoc struct {
 	Whole    bool                 `json:"whole"` // everything that any sign points to is in the output
 	Why      []string             `json:"why_not,omitempty"`
 	Tables   []*rescuedTable      `json:"tables"`
-	Unnamed  []unnamedDoc         `json:"unnamed"`        // signs of tablets and rows that are in no table
-	Blocks   int64                `json:"rows_unclaimed"` // in blocks in unnamed: lost, or read from elsewhere
+	Unnamed  []unnamedDoc         `json:"unnamed"`              // signs of tablets and rows that are in no table
+	Blocks   int64                `json:"rows_unclaimed"`       // in blocks in unnamed: lost, or read from elsewhere
+	Exact    bool                 `json:"rows_unclaimed_exact"` // there are no such blocks
 	Left     []leftDoc            `json:"left_out"`
 	Findings []reading.FindingDoc `json:"findings"`
 	Sources  []sourceDoc          `json:"sources"`
@@ -276,7 +277,9 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 					d.Unnamed = append(d.Unnamed, unnamedDoc{r.State, c.Table, tb.ID, r.Server, r.Place, r.Why,
 						r.Rows, r.MayBeOf})
 					d.miss("tablets, or blocks with rows, that no table claims")
-					d.unclaimed(r)
+					if r.State == "unclaimed" {
+						d.unclaimed(r)
+					}
 				}
 			}
 		}
@@ -308,7 +311,7 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 // unclaimed adds blocks that no superblock names. Nothing says whose their rows are, and whether these are read from
 // elsewhere: they are counted by themselves, and tables that have such columns may lack them.
 func (d *rescueDoc) unclaimed(r look.CensusReplica) {
-	d.Blocks += max(0, ls.Number(r.Rows))
+	d.Blocks, d.Exact = d.Blocks+max(0, ls.Number(r.Rows)), false
 	d.mayLack(r, "")
 }
 
@@ -317,8 +320,7 @@ func (d *rescueDoc) mayLack(r look.CensusReplica, reader string) {
 	for _, t := range d.Tables {
 		if slices.Contains(r.MayBeOf, t.ID) && t.ID != reader {
 			t.Exact = false
-			t.miss("it may lack rows: blocks of " + display.Count(ls.Number(r.Rows), "row") +
-				" have its columns, and no superblock names them")
+			t.miss("it may lack rows: blocks that no superblock names may be of it")
 		}
 	}
 }
@@ -385,8 +387,10 @@ func (d *rescueDoc) lostRows() string {
 	if unknown > 0 {
 		text += ", and an unknown number in " + display.Count(unknown, "table")
 	}
-	if d.Blocks > 0 {
-		text += "; blocks that no table claims have " + display.Count(d.Blocks, "row")
+	if d.Blocks == 0 && !d.Exact {
+		text += "; blocks that no table claims may have more"
+	} else if d.Blocks > 0 {
+		text += "; blocks that no table claims have about " + display.Count(d.Blocks, "row")
 	}
 	return text
 }

@@ -108,15 +108,21 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 // unclaimed returns the blocks with rows that no superblock claims, those of each owner apart. Those that several
 // copies of a server have are there once.
 func (s *Servers) unclaimed(ctx context.Context, owners Owners) (out []stray, err error) {
-	seen := map[string]bool{}
+	seen, servers := map[string]bool{}, map[*fs.FS][]*loose{}
+	readable := map[string]bool{}
 	for _, f := range s.All {
-		if f.MetaDir == "" {
-			continue // without superblocks nothing is claimed: see Incomplete
-		}
-		found, err := s.Loose(ctx, f)
-		if err != nil {
+		if servers[f], err = s.Loose(ctx, f); err != nil {
 			return out, err
 		}
+		for _, x := range servers[f] {
+			readable[fmt.Sprint(f.UUID, x.ID)] = readable[fmt.Sprint(f.UUID, x.ID)] || x.Err == nil
+		}
+	}
+	for _, f := range s.All {
+		if f.MetaDir == "" && owners == nil {
+			continue // without superblocks nothing is claimed: see Incomplete
+		}
+		found := servers[f]
 		found = slices.DeleteFunc(found, func(x *loose) bool {
 			key := fmt.Sprint(f.UUID, x.ID, x.Kind, x.Typ, x.Rows, x.At.Len)
 			again := f.UUID != "" && x.ID != 0 && x.Err == nil && seen[key]
@@ -142,6 +148,10 @@ func (s *Servers) unclaimed(ctx context.Context, owners Owners) (out []stray, er
 				all = append(all, *x)
 			}
 		}
+		if x := unreadable(f, found, readable); x != nil && owners != nil {
+			x.maybe = s.having(f, nil)
+			all = append(all, *x)
+		}
 		for _, x := range all {
 			if !slices.ContainsFunc(out, func(y stray) bool { return y.Finding == x.Finding }) {
 				out = append(out, x)
@@ -151,19 +161,76 @@ func (s *Servers) unclaimed(ctx context.Context, owners Owners) (out []stray, er
 	return out, nil
 }
 
-// having returns the ids of the tables under whose schema blocks of a server make a rowset, and of which a tablet is on
-// this server alone: its superblock may be of an earlier time than the blocks.
+// unreadable returns a finding about blocks that cannot be read, of which no copy of the server can; nil if there are
+// none. They may be deltas or bloom filters, or have rows of any table.
+func unreadable(f *fs.FS, found []*loose, readable map[string]bool) *stray {
+	n, first := int64(0), (*loose)(nil)
+	for _, x := range found {
+		if x.Err == nil || f.UUID != "" && x.ID != 0 && readable[fmt.Sprint(f.UUID, x.ID)] {
+			continue
+		}
+		n, first = n+1, cmp.Or(first, x)
+	}
+	if n == 0 {
+		return nil
+	}
+	return &stray{rows: -1, Finding: codes.Codes.Finding("kudu.block.unclaimed", first.At,
+		cmp.Or(f.UUID, first.At.Object), fmt.Sprintf("%s that no superblock claims cannot be read, and may have "+
+			"rows: %v", fault.Count(n, "block"), first.Err))}
+}
+
+// having returns the ids of the tables that unclaimed blocks of a server may be of, because their superblocks may be of
+// an earlier time than the blocks; nil blocks: those that could have any. The replicas of other servers have the rows
+// of a tablet that this server holds as well; two of them are enough if its superblock here is lost.
 func (s *Servers) having(f *fs.FS, found []*loose) (ids []string) {
+	all := runsOf(found)
 	for _, ts := range s.Tables() {
+		top := table.Newest(ts)
 		alone := slices.ContainsFunc(ts, func(tb *table.Tablet) bool {
-			return tb.ID != meta.SystemCatalogID &&
-				!slices.ContainsFunc(tb.Replicas(), func(r table.Replica) bool { return r.FS.UUID != f.UUID })
+			servers, peer := map[string]bool{}, false
+			for _, r := range tb.Replicas() {
+				if servers[r.FS.UUID] = true; r.Consensus != nil {
+					for _, p := range r.Consensus.Peers {
+						peer = peer || p.UUID == f.UUID
+					}
+				}
+			}
+			peer = peer || servers[f.UUID]
+			delete(servers, f.UUID)
+			return len(servers) == 0 || len(servers) == 1 && !peer
 		})
-		if alone && len(group(again(found), &table.Newest(ts).Schema)) > 0 {
+		if top.ID != meta.SystemCatalogID && alone &&
+			(found == nil || slices.ContainsFunc(all, func(run []*loose) bool { return mayHave(&top.Schema, run) })) {
 			ids = append(ids, ts[0].TableID)
 		}
 	}
 	return ids
+}
+
+// runsOf returns column blocks with rows in runs of consecutive numbers with the same number of rows.
+func runsOf(found []*loose) (out [][]*loose) {
+	for _, x := range found {
+		switch n := len(out); {
+		case x.Err != nil || x.Kind != cfile.KindColumn || x.Rows == 0:
+		case n > 0 && x.follows(out[n-1][len(out[n-1])-1]):
+			out[n-1] = append(out[n-1], x)
+		default:
+			out = append(out, []*loose{x})
+		}
+	}
+	return out
+}
+
+// mayHave reports whether a run of blocks may be of a rowset or several under a schema, or part of one, or of one to
+// which columns have been added since: each block has the type of some column, or the first have those of all of them.
+func mayHave(sc *meta.Schema, run []*loose) bool {
+	part, later := true, len(run) > len(sc.Columns)
+	for i, x := range run {
+		one := func(c meta.Column) bool { return x.hasType(&c) }
+		part = part && slices.ContainsFunc(sc.Columns, one)
+		later = later && (i >= len(sc.Columns) || one(sc.Columns[i]))
+	}
+	return part || later
 }
 
 // Nested returns findings about directories of servers among a server's block files and below those of its logs, as far
