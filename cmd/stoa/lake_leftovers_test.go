@@ -75,8 +75,10 @@ func age(t *testing.T, dir string) {
 	t.Helper()
 	then := time.Now().Add(-48 * time.Hour)
 	for _, name := range keysOf(t, dir) {
-		if err := os.Chtimes(filepath.Join(dir, name), then, then); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{name, path.Dir(name)} {
+			if err := os.Chtimes(filepath.Join(dir, name), then, then); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
@@ -95,7 +97,7 @@ func allVersions(t *testing.T, dir string) (text string) {
 	for _, id := range snapshotID.FindAllSubmatch(b, -1) {
 		text += must(t, "cat", dir, "--from", "iceberg", "--at", string(id[1]), "-f", "csv")
 	}
-	versions, _ := filepath.Glob(dir + "/_delta_log/*.json")
+	versions, _ := filepath.Glob(dir + "/_delta_log/0*.json")
 	for i := range versions {
 		text += must(t, "cat", dir, "--from", "delta", "--at", strconv.Itoa(i), "-f", "csv")
 	}
@@ -133,7 +135,19 @@ func testLakeLeftovers(t *testing.T, lost string, opts []string) {
 	}
 	const unfinished = "data/.stoa-tmp-1-00000-0123abcd.parquet"
 	orphans[unfinished] = true
-	for _, name := range []string{unfinished, "README.md", "data/part-00000-of-others.parquet"} {
+	for _, name := range []string{"metadata/.stoa-tmp-1-v9.metadata.json", "_delta_log/.stoa-tmp-1-" +
+		"00000000000000000009.json"} { // as a run leaves them that is killed when it commits
+		if err := os.Mkdir(filepath.Join(l.dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		name += "/" + strings.TrimLeft(strings.SplitN(name, "-", 4)[3], "-")
+		if err := os.WriteFile(filepath.Join(l.dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		orphans[name] = true
+	}
+	for _, name := range []string{unfinished, "README.md", "data/part-00000-of-others.parquet",
+		"data/00000-01234567.parquet", "metadata/01234567-0123-0123-0123-0123456789ab-m0.avro"} {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte("others"), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -170,6 +184,12 @@ func testLakeLeftovers(t *testing.T, lost string, opts []string) {
 	listed := map[string]bool{}
 	for line := range strings.Lines(must(t, "clean", l.dir, "--dry-run", "-q")) {
 		listed[path.Clean(strings.TrimSpace(line))] = true
+	}
+	for name := range orphans {
+		if in := path.Dir(name); listed[in] && strings.HasPrefix(path.Base(in), store.TempPrefix) { // with what is in it
+			delete(listed, in)
+			listed[name] = true
+		}
 	}
 	if !maps.Equal(listed, orphans) {
 		t.Errorf("clean --dry-run lists %q, want %q", slices.Sorted(maps.Keys(listed)),
@@ -256,5 +276,47 @@ func TestLakeLeftoversAtAddress(t *testing.T) {
 		if left == 0 || none == 0 {
 			t.Errorf("%s: the test shows little", to)
 		}
+	}
+}
+
+// TestLakeLeftoversOfOthers: clean removes no file of another table whose directory lies in that of the table, or in
+// which it lies, or that a symbolic link leads to; nor any after a version of the log is lost.
+func TestLakeLeftoversOfOthers(t *testing.T) {
+	text, _ := numbered(0, 60)
+	for _, inner := range []string{"t/name=1", "t/data", "t/data/name=1", "linked"} {
+		t.Chdir(t.TempDir())
+		if err := os.WriteFile("in.jsonl", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		must(t, "convert", "in.jsonl", "--to", "iceberg", "-o", "t", "-q")
+		must(t, "convert", "in.jsonl", "--to", "delta", "-o", "other", "-q")
+		if inner == "linked" {
+			if err := os.Symlink(filepath.Join("..", "other"), "t/name=1"); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.CopyFS(inner, os.DirFS("other")); err != nil {
+			t.Fatal(err)
+		}
+		before := namesIn(t, ".")
+		for _, place := range []string{"t", inner} {
+			said("\x00", "clean", place, "--older-than", "1ns")
+			if gone := except(before, namesIn(t, ".")); len(gone) > 0 {
+				t.Errorf("%s: clean %s removed %v", inner, place, gone)
+			}
+		}
+	}
+}
+
+// TestLakeLeftoversAtALostVersion: if a file of the log tells of a version that is not there, nothing is removed.
+func TestLakeLeftoversAtALostVersion(t *testing.T) {
+	l := newChangedLake(t)
+	const last = "_delta_log/00000000000000000002"
+	if err := os.Rename(filepath.Join(l.dir, last+".json"), filepath.Join(l.dir, last+".crc")); err != nil {
+		t.Fatal(err)
+	}
+	before := namesIn(t, l.dir)
+	got := said("\x00", "clean", l.dir, "--older-than", "1ns")
+	if strings.HasSuffix(got, "status: 0") || !maps.Equal(namesIn(t, l.dir), before) {
+		t.Errorf("%s: removed %v", got, except(before, namesIn(t, l.dir)))
 	}
 }

@@ -29,6 +29,7 @@ type logFiles struct {
 	tree        store.Tree
 	dir         string // of the table
 	versions    map[int64]string
+	last        int64              // the largest number of any file
 	checkpoints map[int64][]string // the files of each; of one in several parts, those that exist
 }
 
@@ -48,6 +49,7 @@ func listLog(ctx context.Context, tg format.Target) (*logFiles, error) {
 		if err != nil || len(number) != 20 || n < 0 {
 			continue
 		}
+		h.last = max(h.last, n)
 		switch {
 		case rest == "json":
 			h.versions[n] = info.Name

@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/url"
 	"path"
+	"slices"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/delta/internal/log"
 	"stoa/store"
@@ -15,6 +17,15 @@ func refers(ctx context.Context, tg format.Target, o format.OpenOptions, names m
 	op, err := openVersion(ctx, tg, o)
 	if err != nil {
 		return err
+	}
+	if slices.Contains(op.protocol.WriterFeatures, "vacuumProtocolCheck") { // what may be removed is up to writers, too
+		if err := op.changeable(); err != nil {
+			return err
+		}
+	}
+	if n := op.newest(); op.last > n {
+		return fault.Corruptf(fault.Span{Object: path.Join(op.dir, log.Dir)}, "", "the log has files of version %d, "+
+			"but no version after %d: it is lost, and so is what files it had", op.last, n)
 	}
 	drop := func(p string) {
 		delete(names, path.Base(p))

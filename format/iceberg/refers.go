@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -27,7 +28,8 @@ func refers(ctx context.Context, tg format.Target, o format.OpenOptions, names m
 		if err != nil {
 			return err
 		}
-		if !isMetadata(info.Name) || info.Name == op.file {
+		if info.Dir || !isMetadata(info.Name) || info.Name == op.file || // directories: in which a killed run built one
+			strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
 			continue
 		}
 		p, err := openPlace(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, o.Limits)

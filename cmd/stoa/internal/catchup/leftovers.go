@@ -51,6 +51,9 @@ func (h Home) Leftovers(ctx context.Context, formats []format.Format, before tim
 	}
 	for _, f := range files {
 		rel := strings.TrimPrefix(f.Name, dir+"/")
+		if h.place == nil && linked(h.dir, rel) { // another table may have it
+			continue
+		}
 		at, err := changed(rel)
 		if errors.Is(err, fs.ErrNotExist) { // its writer has renamed or removed it meanwhile
 			busy = true
@@ -63,6 +66,17 @@ func (h Home) Leftovers(ctx context.Context, formats []format.Format, before tim
 		left = append(left, Leftover{rel, f.Size})
 	}
 	return left, busy, nil
+}
+
+// linked reports whether a file below a directory is reached by a symbolic link.
+func linked(dir, rel string) bool {
+	for at := path.Dir(rel); at != "."; at = path.Dir(at) {
+		st, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(at)))
+		if err != nil || st.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hold locks a local table, so that other processes do not take the files of a change for what a killed run has left.

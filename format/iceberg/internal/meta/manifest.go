@@ -232,13 +232,17 @@ func WriteManifest(h ManifestHeader, sync [16]byte, entries []Entry) ([]byte, er
 	}
 	meta := [][2]string{{"schema", string(schema)}, {"schema-id", fmt.Sprint(h.Schema.ID)},
 		{"partition-spec", string(spec)}, {"partition-spec-id", fmt.Sprint(h.Spec.ID)},
-		{"format-version", fmt.Sprint(h.Version)}, {"content", content}}
+		{"format-version", fmt.Sprint(h.Version)}, {"content", content}, createdBy}
 	values := make([]any, len(entries))
 	for i := range entries {
 		values[i] = entries[i].value(h.Order)
 	}
 	return avro.Write(manifestSchema(h.Version, h.Partition), meta, sync, values)
 }
+
+// createdBy is metadata that marks files of stoa, by which it knows its own if no snapshot names them. (See Unnamed in
+// internal/health.) Puffin has it, too.
+var createdBy = [2]string{"created-by", "stoa"}
 
 // WriteList encodes a manifest list.
 func WriteList(version int, s *Snapshot, sync [16]byte, manifests []Manifest) ([]byte, error) {
@@ -268,7 +272,7 @@ func WriteList(version int, s *Snapshot, sync [16]byte, manifests []Manifest) ([
 		parent = fmt.Sprint(*s.Parent)
 	}
 	head := [][2]string{{"snapshot-id", fmt.Sprint(s.ID)}, {"parent-snapshot-id", parent},
-		{"sequence-number", fmt.Sprint(s.Sequence)}, {"format-version", fmt.Sprint(version)}}
+		{"sequence-number", fmt.Sprint(s.Sequence)}, {"format-version", fmt.Sprint(version)}, createdBy}
 	if s.FirstRow != nil {
 		head = append(head, [2]string{"first-row-id", fmt.Sprint(*s.FirstRow)})
 	}
