@@ -186,7 +186,7 @@ func testLakeLeftovers(t *testing.T, lost string, opts []string) {
 		listed[path.Clean(strings.TrimSpace(line))] = true
 	}
 	for name := range orphans {
-		if in := path.Dir(name); listed[in] && strings.HasPrefix(path.Base(in), store.TempPrefix) { // with what is in it
+		if in := path.Dir(name); listed[in] && strings.HasPrefix(path.Base(in), store.TempPrefix) { // all of it
 			delete(listed, in)
 			listed[name] = true
 		}
