@@ -108,7 +108,10 @@ func writeDecimals(t *testing.T, place string, precision int32, physical lib.Typ
 	}
 	w := file.NewParquetWriter(out, root, file.WithWriterProps(lib.NewWriterProperties()))
 	for _, n := range groups {
-		g := w.AppendRowGroup()
+		g, err := w.AppendRowGroupChecked()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for range nodes {
 			column, err := g.NextColumn()
 			if err != nil {
@@ -204,9 +207,12 @@ func writeINT96(t *testing.T, place string, at time.Time, version string) {
 		err = meta.Append("org.apache.spark.version", version)
 	}
 	w := file.NewParquetWriter(out, root, file.WithWriterProps(lib.NewWriterProperties()), file.WithWriteMetadata(meta))
-	g := w.AppendRowGroup()
-	column, err2 := g.NextColumn()
+	g, err2 := w.AppendRowGroupChecked()
 	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	column, err := g.NextColumn()
+	if err != nil {
 		t.Fatal(err)
 	}
 	var v lib.Int96
