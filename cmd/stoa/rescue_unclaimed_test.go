@@ -202,8 +202,8 @@ func TestRescueOfTablesInTheCatalogueAlone(t *testing.T) {
 }
 
 // TestRescueOfUnreadableUnclaimedBlocks: the only superblock of a table is of an earlier time, and its newer blocks are
-// damaged at the end, or one of them is gone. The status is 3, something is unclaimed, and the table is neither whole nor
-// are its losses exact.
+// damaged at the end, or one of them is gone. The status is 3, something is unclaimed, and the table is neither whole
+// nor are its losses exact.
 func TestRescueOfUnreadableUnclaimedBlocks(t *testing.T) {
 	cluster, _ := deadCluster(t)
 	dir := t.TempDir()
