@@ -353,12 +353,12 @@ def drop_partition(table: Path, partition: dict[str, Any], dry_run: bool = False
 
 def add_segment(table: Path, path: Path, format: str | None = None, dry_run: bool = False) -> str:
     """Makes the files of a directory a segment, where they are, and returns its name. What lies outside of the table
-    is read with external=True alone.
+    is read with external=True alone. Parquet has to be as Spark 3.1 reads it.
 
     >>> import os, pyarrow as pa, stoa
     >>> stoa.create("store#shop.mixed", pa.schema([("n", pa.int64())]))
     >>> os.mkdir("files")
-    >>> _ = stoa.write({"n": [1, 2]}, "files/part.parquet")
+    >>> _ = stoa.write({"n": [1, 2]}, "files/part.parquet", encoding="plain")
     >>> stoa.add_segment("store#shop.mixed", os.path.abspath("files"), format="parquet")
     '0'
     >>> stoa.open("store#shop.mixed", external=True).to_table()["n"].to_pylist()
