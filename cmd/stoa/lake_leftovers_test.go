@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path"
@@ -280,7 +281,7 @@ func TestLakeLeftoversAtAddress(t *testing.T) {
 }
 
 // TestLakeLeftoversOfOthers: clean removes no file of another table whose directory lies in that of the table, or in
-// which it lies, or that a symbolic link leads to; nor any after a version of the log is lost.
+// which it lies, or that a symbolic link leads to, whatever the place is called.
 func TestLakeLeftoversOfOthers(t *testing.T) {
 	text, _ := numbered(0, 60)
 	for _, inner := range []string{"t/name=1", "t/data", "t/data/name=1", "linked"} {
@@ -294,15 +295,55 @@ func TestLakeLeftoversOfOthers(t *testing.T) {
 			if err := os.Symlink(filepath.Join("..", "other"), "t/name=1"); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := os.CopyFS(inner, os.DirFS("other")); err != nil {
+		} else if err := errors.Join(os.CopyFS(inner, os.DirFS("other")), os.Symlink(inner, "link")); err != nil {
 			t.Fatal(err)
 		}
-		before := namesIn(t, ".")
-		for _, place := range []string{"t", inner} {
-			said("\x00", "clean", place, "--older-than", "1ns")
-			if gone := except(before, namesIn(t, ".")); len(gone) > 0 {
-				t.Errorf("%s: clean %s removed %v", inner, place, gone)
+		home, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := namesIn(t, home)
+		for _, from := range [][2]string{{".", "t"}, {".", inner}, {"t", "."}, {"t", "../" + inner}, {".", "link"}} {
+			t.Chdir(filepath.Join(home, from[0]))
+			said("\x00", "clean", from[1], "--older-than", "1ns")
+			if gone := except(before, namesIn(t, home)); len(gone) > 0 {
+				t.Errorf("%s: clean %s in %s removed %v", inner, from[1], from[0], gone)
 			}
+		}
+	}
+}
+
+// TestLakeLeftoversWithinATable: a table of Delta lies over the data of one of Iceberg, and has not all of its files.
+// Nothing is removed of it by any name, on a disk or at an address.
+func TestLakeLeftoversWithinATable(t *testing.T) {
+	l := newChangedLake(t)
+	text, _ := numbered(0, 3)
+	if err := os.WriteFile("few.jsonl", []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "convert", "few.jsonl", "--to", "delta", "-o", "small", "-q")
+	if err := os.CopyFS(filepath.Join(l.dir, "data"), os.DirFS("small")); err != nil {
+		t.Fatal(err)
+	}
+	s3, bucket := emptyBucket(t)
+	asS3(t, s3)
+	if err := os.CopyFS(filepath.Join(bucket, "both"), os.DirFS(l.dir)); err != nil {
+		t.Fatal(err)
+	}
+	home, _ := os.Getwd()
+	before, there := namesIn(t, l.dir), namesIn(t, bucket)
+	for _, from := range [][2]string{{".", l.dir + "/data"}, {l.dir, "data"}, {l.dir + "/data", "."},
+		{".", filepath.Join(home, l.dir, "data")}, {".", "s3://bucket/both/data"}} {
+		t.Chdir(filepath.Join(home, from[0]))
+		got := said("\x00", "clean", from[1], "--older-than", "1ns")
+		if gone := except(before, namesIn(t, filepath.Join(home, l.dir))); len(gone) > 0 {
+			t.Errorf("clean %s in %s removed %v: %s", from[1], from[0], gone, got)
+		}
+		if gone := except(there, namesIn(t, bucket)); len(gone) > 0 {
+			t.Errorf("clean %s removed %v: %s", from[1], gone, got)
+		}
+		if strings.HasSuffix(got, "status: 0") {
+			t.Errorf("clean %s in %s: %s", from[1], from[0], got)
 		}
 	}
 }

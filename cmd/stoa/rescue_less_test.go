@@ -90,7 +90,7 @@ func TestResumedRescueNeverHasLess(t *testing.T) {
 	maps.DeleteFunc(cluster, func(name string, _ []byte) bool { return strings.HasPrefix(name, "master/") })
 	for _, gone := range []string{"tserver/data/", "tserver/wal/", "tserver/", logOfWAL(t, cluster)} {
 		for _, flags := range [][]string{nil, {"--file-size", "20kB"}} {
-			if flags != nil && gone != "tserver/data/" && effort.Step(2, 2) > 1 {
+			if flags != nil && gone != "tserver/data/" && !effort.All() {
 				continue
 			}
 			dir := t.TempDir()

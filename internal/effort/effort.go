@@ -6,11 +6,14 @@ import (
 	"testing"
 )
 
+// All reports whether a test tries everything: STOA_LONG is set.
+func All() bool { return os.Getenv("STOA_LONG") != "" }
+
 // Step returns the distance between the cases that run: full, or short with -short; 1, which is all of them, if
 // STOA_LONG is set. Where bits are counted, a distance without a divisor of 8 takes all bits of a byte in turn.
 func Step(full, short int) int {
 	switch {
-	case os.Getenv("STOA_LONG") != "":
+	case All():
 		return 1
 	case testing.Short():
 		return short

@@ -33,6 +33,13 @@ func (h Home) Leftovers(ctx context.Context, formats []format.Format, before tim
 		}
 		changed = func(rel string) (time.Time, error) { return objects[rel].Changed, nil }
 	} else {
+		// Its own name shows the tables around it, whose files may be here, from wherever it is called what.
+		if h.dir, err = filepath.EvalSymlinks(h.dir); err == nil {
+			h.dir, err = filepath.Abs(h.dir)
+		}
+		if err != nil {
+			return nil, false, err
+		}
 		unlock, free := h.lock()
 		defer unlock()
 		busy = !free
