@@ -3,8 +3,6 @@ package stoa_test
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -61,32 +59,5 @@ func TestBatchesOfTheDefaultAllocator(t *testing.T) {
 				b.Release()
 			}
 		}
-	}
-}
-
-// TestScansUseMemoryAgain: a scan without an allocator needs memory for few batches, however many there are.
-func TestScansUseMemoryAgain(t *testing.T) {
-	const rows, batch = 400_000, 16_384
-	name := filepath.Join(t.TempDir(), "set")
-	writeNumbered(t, name, "cfile", rows, nil)
-	table, err := stoa.Open(t.Context(), name, stoa.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer table.Close()
-	var taken []uint64
-	for range 3 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for _, err := range table.Scan(t.Context(), stoa.ScanSpec{Columns: []string{"k"}, Batch: batch}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		runtime.ReadMemStats(&after)
-		taken = append(taken, after.TotalAlloc-before.TotalAlloc)
-	}
-	if least := slices.Min(taken); least > 8*rows/2 {
-		t.Errorf("%d bytes were allocated for %d of numbers", least, 8*rows)
 	}
 }
