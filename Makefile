@@ -24,10 +24,12 @@ test:
 stoa:
 	@GO='$(GO)' tools/build stoa ./cmd/stoa
 
+# -count=1: else go test looks up every file that a test has opened, to know when its result still holds: after those of
+# the command, which open some millions, for as long as the tests themselves took.
 test-all:
-	.ci/in-memory $(GO) test -timeout 20m ./...
-	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m $(RACE)
-	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m -run '$(MEETING)' $(MEET)
+	.ci/in-memory $(GO) test -count=1 -timeout 20m ./...
+	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -count=1 -short -timeout 20m $(RACE)
+	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -count=1 -short -timeout 20m -run '$(MEETING)' $(MEET)
 
 lint:
 	$(GO) vet ./...
