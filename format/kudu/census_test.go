@@ -10,6 +10,7 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/region"
 	"stoa/store"
 )
@@ -101,5 +102,42 @@ func TestCorpusCensus(t *testing.T) {
 	if byTable, _, complete, errs := censusIn(t, files); errs != "" || !complete[tb.Table] ||
 		!slices.Equal(slices.Sorted(slices.Values(byTable[tb.Table])), []string{"damaged", "whole"}) {
 		t.Errorf("a damaged copy: %v, %s", byTable[tb.Table], errs)
+	}
+}
+
+// TestCorpusCensusOfLostChanges: of superblocks with fewer rowsets than there were, and with any MemRowSet as the last
+// one that was flushed, the census calls none whole whose log has changes that verify cannot apply, other than changes
+// of flushed rows, which are not read for a census.
+func TestCorpusCensusOfLostChanges(t *testing.T) {
+	files, _, tablets := archive(t, "fs_file")
+	tried, lost := 0, 0
+	for _, tb := range tablets {
+		if len(tb.RowSets) == 0 {
+			continue
+		}
+		for keep := range len(tb.RowSets) {
+			for last := range tb.LastDurableMRS + 2 {
+				old := *tb
+				old.RowSets, old.LastDurableMRS = tb.RowSets[:keep], last-1
+				tree := maps.Clone(files)
+				tree[tb.Object] = pbc.Append(nil, "kudu.tablet.TabletSuperBlockPB", old.Append(nil))
+				bad, _ := findings(t, store.NewMemory(tree), "", tb.Table)
+				sees := slices.ContainsFunc(bad, func(x region.Finding) bool {
+					return x.Code == "kudu.wal.change.lost" && !strings.Contains(x.Message, "cannot be placed")
+				})
+				tried++
+				if !sees {
+					continue
+				}
+				lost++
+				if _, states, _, _ := censusIn(t, tree); slices.Contains(states[tb.ID], "whole") {
+					t.Errorf("%s, the first %d rowsets, MemRowSet %d: whole, but verify finds %q",
+						tb.Table, keep, last-1, codes(bad, region.Error))
+				}
+			}
+		}
+	}
+	if t.Logf("%d superblocks, %d with lost changes", tried, lost); lost == 0 {
+		t.Error("no superblock loses a change")
 	}
 }

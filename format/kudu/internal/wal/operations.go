@@ -405,6 +405,9 @@ func (x *Replayer) finish(ctx context.Context) error {
 	}
 	sorted.By(x.Out.Rows, func(a, b LoggedRow) int { return bytes.Compare(a.Key, b.Key) })
 	for _, rs := range slices.Sorted(maps.Keys(x.moved)) {
+		if x.lookup == nil {
+			break
+		}
 		if err := x.place(ctx, rs); err != nil {
 			return err
 		}
