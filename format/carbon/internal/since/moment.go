@@ -59,6 +59,7 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 			return nil, nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s is %s, in "+
 				"which rows change without a time", l.Name, l.Status)
 		case l.Counts(), timeless(&l):
+		case l.Merged != "" && l.ChangedAt() == "": // CarbonData's hand-off of a stream: see bounded
 		case l.Status == status.StatusDeleted, l.Status == status.StatusCompacted:
 			if x.until, _ = status.Millis(l.ChangedAt()); x.until == 0 {
 				if end, ok := status.Millis(l.Timestamp); ok { // never visible
@@ -108,13 +109,15 @@ func bounded(ctx context.Context, m *table.Managed, list []*load) error {
 			x.until, x.into, into.parts = into.from, into, append(into.parts, x)
 		}
 	}
-	newest, err := segmentFiles(ctx, m)
 	for _, x := range list {
-		if timeless(&x.Load) {
-			bound(ctx, m, x, list, newest)
+		if !timeless(&x.Load) {
+			continue
+		}
+		if err := bound(ctx, m, x, list); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // begun returns the ends of loads by their beginnings.
@@ -128,18 +131,19 @@ func begun(list []*load) map[int64]int64 {
 	return ends
 }
 
-// segmentFiles returns the time of the newest segment file of each segment of a table with partitions.
-func segmentFiles(ctx context.Context, m *table.Managed) (map[string]int64, error) {
-	out := map[string]int64{}
-	if m.TableSchema.Partition == nil {
-		return out, nil
-	}
+// segmentFiles returns the names of a table's segment files, which it has from its first load on, by segment.
+func segmentFiles(ctx context.Context, m *table.Managed) (map[string][]string, error) {
+	out := map[string][]string{}
 	for info, err := range m.Tree.List(ctx, path.Join(m.Path, "Metadata", "segments")) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
-		if of, at := status.SegmentOf(path.Base(info.Name)); strings.HasSuffix(info.Name, ".segment") {
-			out[of] = max(out[of], at)
+		base := path.Base(info.Name)
+		if of, _ := status.SegmentOf(base); strings.HasSuffix(base, ".segment") {
+			out[of] = append(out[of], base)
 		}
 	}
 	return out, nil
@@ -148,7 +152,7 @@ func segmentFiles(ctx context.Context, m *table.Managed) (map[string]int64, erro
 // bound sets the times between which a load ended without a time. It was visible when it was loaded, and when it was
 // changed last. If its newest segment file has no partition left, it ended with that. Else all loads ended at once, and
 // so before any load of which rows are still visible.
-func bound(ctx context.Context, m *table.Managed, x *load, list []*load, newest map[string]int64) {
+func bound(ctx context.Context, m *table.Managed, x *load, list []*load) error {
 	_, own := status.SegmentOf(x.Segment)
 	changed, _ := status.Millis(x.UpdateTo)
 	x.sure = max(x.from, own, changed)
@@ -156,14 +160,22 @@ func bound(ctx context.Context, m *table.Managed, x *load, list []*load, newest 
 		x.sure = x.from - 1 // nor is it known when its rows came
 	}
 	if m.TableSchema.Partition != nil {
-		at, last := newest[x.Name], x.Load
+		files, err := segmentFiles(ctx, m)
+		if err != nil {
+			return err
+		}
+		at, last := int64(0), x.Load
+		for _, name := range files[x.Name] {
+			_, stamp := status.SegmentOf(name)
+			at = max(at, stamp)
+		}
 		last.Segment = x.Name + "_" + status.FormatMillis(at) + ".segment"
 		switch left, _, err := m.Left(ctx, &last); {
 		case err != nil: // with clean: it may have been one without partitions
-			return
+			return nil
 		case left == 0:
 			x.sure, x.until = at-1, at
-			return
+			return nil
 		}
 	}
 	x.until = max(time.Now().UnixMilli(), x.sure+1)
@@ -176,10 +188,23 @@ func bound(ctx context.Context, m *table.Managed, x *load, list []*load, newest 
 			x.until = min(x.until, l.from)
 		}
 	}
+	return nil
+}
+
+// arriving is the error about a time at which the rows of a stream came one after the other.
+func (l *load) arriving(m *table.Managed, at int64) error {
+	if began, ok := status.Millis(l.Start); !streamed(&l.Load) || !ok || at < began || at >= l.from {
+		return nil
+	}
+	return fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: the rows of segment %s were streamed one "+
+		"after the other, without a time, until %s", l.Name, layout.FormatTime(l.from))
 }
 
 // visible reports whether the rows of the load were visible at a time, as far as that is known.
 func (l *load) visible(m *table.Managed, at int64) (bool, error) {
+	if err := l.arriving(m, at); err != nil {
+		return false, err
+	}
 	if at < l.from || at >= l.until || at <= l.sure || !timeless(&l.Load) {
 		return l.from <= at && at < l.until, nil
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -36,6 +34,9 @@ func newPlan(ctx context.Context, m *table.Managed, list []*load, at int64) (*pl
 	}
 	p := &plan{m: m, at: at, u: u, parts: map[string]part{}}
 	for _, l := range list {
+		if err := l.arriving(m, at); err != nil {
+			return nil, err
+		}
 		switch {
 		case l.Counts():
 			err = p.changed(ctx, l, forever)
@@ -245,15 +246,14 @@ func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, er
 	if l.Segment == "" || p.u.used(current) <= when || current <= l.from {
 		return l.Segment, nil
 	}
+	files, err := segmentFiles(ctx, p.m)
+	if err != nil {
+		return "", err
+	}
 	best, at := "", int64(-1)
-	for info, err := range p.m.Tree.List(ctx, path.Join(p.m.Path, "Metadata", "segments")) {
-		if err != nil {
-			return "", err
-		}
-		base := path.Base(info.Name)
-		of, stamp := status.SegmentOf(base)
-		if of == l.Name && strings.HasSuffix(base, ".segment") && p.u.used(stamp) <= max(when, l.from) && stamp > at {
-			best, at = base, stamp
+	for _, name := range files[l.Name] {
+		if _, stamp := status.SegmentOf(name); p.u.used(stamp) <= max(when, l.from) && stamp > at {
+			best, at = name, stamp
 		}
 	}
 	if best == "" && p.m.Drops(ctx, &l.Load) {
