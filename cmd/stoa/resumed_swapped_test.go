@@ -94,3 +94,46 @@ func tableOfRun(t *testing.T, out string, i int) string {
 	t.Fatal("no table", i, all)
 	return ""
 }
+
+// TestSwappedBackups: so does a resumed run of backups of Kudu's tables, although all tables have the same rows, if
+// those of one lie in the directory of another, or their files do.
+func TestSwappedBackups(t *testing.T) {
+	cluster, _ := fewTables(t, "d_major", "d_minor", "d_rowset")
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	someTables(t, in, cluster)
+	if err := os.RemoveAll(filepath.Join(in, "z")); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"rescue", in, "--to", "kudu-backup", "-o", out}
+	if status, text := printedBy(args...); status != 0 {
+		t.Fatal(status, text)
+	}
+	args = append(args, "--resume")
+	for _, below := range []string{"/*", "/*/*.parquet"} {
+		all, err := filepath.Glob(out + "/*-d_*" + below)
+		if err != nil || len(all) != 3 {
+			t.Fatal(all, err)
+		}
+		for i, a := range all {
+			for _, b := range all[:i] {
+				swap := func() {
+					if err := errors.Join(os.Rename(a, a+"~"), os.Rename(b, a), os.Rename(a+"~", b)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				swap()
+				before := filesBelow(t, out)
+				status, text := printedBy(args...)
+				if status == 0 || strings.Count(text, "is not what an earlier run wrote") < 2 ||
+					!maps.EqualFunc(before, filesBelow(t, out), slices.Equal) {
+					t.Errorf("%s and %s: status %d, or files were changed: %s", a, b, status, text)
+				}
+				swap()
+			}
+		}
+	}
+	if status, text := printedBy(args...); status != 0 {
+		t.Error(status, text)
+	}
+}

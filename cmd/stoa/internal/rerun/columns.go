@@ -15,6 +15,7 @@ import (
 	"stoa/format"
 	"stoa/internal/arrowschema"
 	"stoa/internal/content"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -94,7 +95,10 @@ func (d *Table) readFile(ctx context.Context, a *cli.App, name string, wo stoa.C
 	if sum := as.Sum(); sum.String() == d.Checksum && named { // proven with the types that are guessed of its text
 		b.Sum, b.Whole = sum, true
 	}
-	if !guesses && !(named && b.Whole) {
+	switch {
+	case slices.ContainsFunc(t.Findings(), func(x region.Finding) bool { return x.Severity >= region.Error }):
+		b.Other = true // such as a file that says that it is of another backup
+	case !guesses && !(named && b.Whole):
 		b.Other = d.other(ctx, path.Base(name), sc, out, wo)
 	}
 	return b, nil
