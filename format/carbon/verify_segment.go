@@ -92,7 +92,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 	}
 	// CarbonData merges the bounds of several files wrongly. Some may be gone since: a file without rows left is no
 	// part after a delete, and clean removes it.
-	several := len(parts) > 1 || l.UpdateTo != ""
+	several := len(parts) > 1 || l.UpdateTo != "" || t.Deleted(l)
 	for i := range parts {
 		f, err := t.File(v.ctx, parts[i].Name)
 		if err != nil {

@@ -153,8 +153,16 @@ func TestVerifySegmentBounds(t *testing.T) {
 
 // TestVerifySegmentBoundsOfChanged: bounds of a segment file that leave rows out are an error if the segment was loaded
 // as one data file. A segment with deleted rows may have lost files since, and CarbonData's bounds of several files are
-// often wrong (min above max, too): that is a warning, and the table is healthy.
+// often wrong (min above max, too): that is a warning, and the table is healthy. The time of the deletion need not be
+// in the segment's entry.
 func TestVerifySegmentBoundsOfChanged(t *testing.T) {
+	for _, timed := range []bool{true, false} {
+		boundsOfChanged(t, timed)
+	}
+}
+
+func boundsOfChanged(t *testing.T, timed bool) {
+	t.Helper()
 	for segment, want := range map[string][2]int{"0": {0, 1}, "1": {0, 1}, "2": {1, 0}} { // rows of 0 and 1 are deleted
 		tree := managedDel(t)
 		last := map[string]string{"0": "\x00\x08\x00\x00\x00\x00\x00\x00\x01)",
@@ -166,10 +174,15 @@ func TestVerifySegmentBoundsOfChanged(t *testing.T) {
 			}
 			return bytes.Replace(b, []byte(last), []byte("\x00\x08\xff\xff\xff\xff\xff\xff\xff\xf0"), 1)
 		})
+		if status := "t/Metadata/tablestatus"; !timed {
+			tree.Put(status, regexp.MustCompile(`"updateDelta(Start|End)Timestamp":"[0-9]+",`).ReplaceAll(
+				tree.Bytes(status), nil))
+		}
 		found := verdict(t, tree)
 		bad, odd := only(found, "carbon.segment.minmax"), only(found, "carbon.segment.bounds")
 		if len(bad) != want[0] || len(odd) != want[1] || len(errorsIn(found)) != want[0] {
-			t.Errorf("segment %s: %d errors and %d warnings, want %v: %v", segment, len(bad), len(odd), want, found)
+			t.Errorf("segment %s, with times: %v: %d errors and %d warnings, want %v: %v", segment, timed, len(bad),
+				len(odd), want, found)
 		}
 	}
 }

@@ -307,3 +307,14 @@ func ownSegmentFile(l *status.Load) bool {
 	of, stamp := status.SegmentOf(l.Segment)
 	return stamp >= 0 && (of == l.Name || of == l.SegmentID()) && strings.HasSuffix(l.Segment, ".segment")
 }
+
+// Deleted reports whether rows of a segment were deleted. CarbonData records no time of that in its entry if they were
+// all rows of their files.
+func (t *Managed) Deleted(l *status.Load) bool {
+	for _, u := range t.changes {
+		if u.Segment == l.SegmentID() {
+			return true
+		}
+	}
+	return false
+}
