@@ -120,6 +120,9 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 	if err != nil {
 		return err
 	}
+	// CarbonData's INSERT OVERWRITE of a partition reads the segment file of every entry, whatever its state, and fails
+	// if one is missing.
+	named := s.Staying()
 	var dirs []string
 	root := real(dir)
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -141,7 +144,7 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 		if strings.HasPrefix(d.Name(), "tableupdatestatus-") {
 			gone = len(s) == 0 || d.Name() != status.StatusEntry(s[0]).Text("updateStatusFileName")
 		}
-		if of, ok := strings.CutPrefix(d.Name(), "Segment_"); ok && strings.HasSuffix(of, ".lock") {
+		if of, ok := strings.CutPrefix(d.Name(), "Segment_"); named[d.Name()] || ok && strings.HasSuffix(of, ".lock") {
 			gone = false
 		}
 		if !gone {

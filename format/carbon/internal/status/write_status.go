@@ -74,13 +74,13 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	if err != nil {
 		return err
 	}
-	last := strconv.Itoa(nextNumber(*s) - 1)
+	stays := s.stays()
 	var moved []string
 	for _, n := range names {
 		e := s.Find(n)
 		switch {
 		case e == nil:
-		case n == linkSegment || n == last:
+		case stays[n]:
 			e["visibility"] = "false"
 			delete(e, "fileFormat")
 			if e.Loading() {
@@ -104,6 +104,22 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	}
 	s.Remove(func(e StatusEntry) bool { return slices.Contains(moved, e.Text("loadName")) })
 	return nil
+}
+
+// stays returns the segments whose entries Retire leaves in tablestatus.
+func (s *StatusFile) stays() map[string]bool {
+	return map[string]bool{linkSegment: true, strconv.Itoa(nextNumber(*s) - 1): true}
+}
+
+// Staying returns the names of the segment files of the entries that Retire leaves in tablestatus, or has left.
+func (s *StatusFile) Staying() map[string]bool {
+	stays, out := s.stays(), map[string]bool{}
+	for _, x := range *s {
+		if e := StatusEntry(x); !e.Visible() || stays[e.Text("loadName")] {
+			out[filepath.Base(e.Text("segmentFile"))] = true
+		}
+	}
+	return out
 }
 
 // linkSegment is the segment in whose entry CarbonData's deletes and updates write the link to the update status.
