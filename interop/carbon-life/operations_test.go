@@ -82,8 +82,8 @@ var rowOperations = []operation{
 		return l.sql("alter table %s drop partition (%s='%s')", l.t.name, l.t.partition, p)
 	}},
 	{"spark overwrite partition", partitioned, func(l *life) error {
-		if l.loadedNothing() {
-			l.steps["spark overwrite partition, not drawn beside a load of nothing"]++
+		if l.withoutFile() {
+			l.steps["spark overwrite partition, not drawn beside a load without a segment file"]++
 			return nil
 		}
 		p, ids := l.overwritten()
@@ -103,15 +103,17 @@ var rowOperations = []operation{
 	}},
 }
 
-// loadedNothing reports whether tablestatus has a load without rows, beside which CarbonData overwrites no partition.
-func (l *life) loadedNothing() bool {
+// withoutFile reports whether an entry of tablestatus has no segment file, beside which CarbonData overwrites no
+// partition: that of a load without rows, and one of which CarbonData's own clean has removed it.
+func (l *life) withoutFile() bool {
 	b, err := os.ReadFile(filepath.Join(l.path(), "Metadata", "tablestatus"))
 	var list []struct{ SegmentFile string }
 	if err != nil || json.Unmarshal(b, &list) != nil {
 		return false
 	}
 	for _, e := range list {
-		if e.SegmentFile == "" {
+		_, err := os.Stat(filepath.Join(l.path(), "Metadata", "segments", e.SegmentFile))
+		if e.SegmentFile == "" || err != nil {
 			return true
 		}
 	}

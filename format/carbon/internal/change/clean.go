@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,11 +114,8 @@ func running(ctx context.Context, dir, lock string, dry bool) bool {
 // nothing.
 func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool, out *Cleaned) error {
 	deltas, err := deltasInUse(dir, s)
-	if err != nil {
-		return err
-	}
-	added, err := placedFolders(dir, s)
-	if err != nil {
+	added, err2 := placedFolders(dir, s)
+	if err = cmp.Or(err, err2); err != nil {
 		return err
 	}
 	// CarbonData's INSERT OVERWRITE of a partition reads the segment file of every entry, whatever its state, and fails
@@ -144,10 +142,8 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 		if strings.HasPrefix(d.Name(), "tableupdatestatus-") {
 			gone = len(s) == 0 || d.Name() != status.StatusEntry(s[0]).Text("updateStatusFileName")
 		}
-		if of, ok := strings.CutPrefix(d.Name(), "Segment_"); named[d.Name()] || ok && strings.HasSuffix(of, ".lock") {
-			gone = false
-		}
-		if !gone {
+		of, lock := strings.CutPrefix(d.Name(), "Segment_")
+		if !gone || named[d.Name()] || lock && strings.HasSuffix(of, ".lock") {
 			return nil
 		}
 		if info, err := d.Info(); err == nil {
