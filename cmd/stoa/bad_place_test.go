@@ -12,9 +12,10 @@ import (
 )
 
 // badCells are texts that are no values of the columns of TestBadPlaces, in which every row has them as good.
-var badCells = map[string][2]string{"i": {"7", "x"}, "d": {"2024-05-06", "7"}, "a": {"[1,2]", `["u"]`}}
+var badCells = map[string][2]string{"i": {"7", "x"}, "d": {"2024-05-06", "7"}, "p": {"1.50", "1.555"},
+	"a": {"[1,2]", `["u"]`}}
 
-// badPlaces writes three texts of n rows with the columns id, i, d, a, and one cell that is no value of its column.
+// badPlaces writes three texts of n rows with the columns id, i, d, p, a, and one cell that is no value of its column.
 func badPlaces(t *testing.T, dir, form, column string, n, file, row int) (names []string) {
 	t.Helper()
 	for f := range 3 {
@@ -33,13 +34,15 @@ func badPlaces(t *testing.T, dir, form, column string, n, file, row int) (names 
 				if i == "x" {
 					i = quoted("i")
 				}
-				fmt.Fprintf(&b, `{"id":%s,"i":%s,"d":%s,"a":%s}`+"\n", id, i, quoted("d"), cell("a"))
+				fmt.Fprintf(&b, `{"id":%s,"i":%s,"d":%s,"p":%s,"a":%s}`+"\n", id, i, quoted("d"), cell("p"),
+					cell("a"))
 				continue
 			case "csv", "tsv":
 				if r == 0 {
-					b.WriteString("id,i,d,a\n")
+					b.WriteString("id,i,d,p,a\n")
 				}
-				fmt.Fprintf(&b, "%s,%s,%s,'%s'\n", id, i, cell("d"), strings.ReplaceAll(cell("a"), `"`, `''`))
+				list := strings.ReplaceAll(cell("a"), `"`, `''`)
+				fmt.Fprintf(&b, "%s,%s,%s,%s,'%s'\n", id, i, cell("d"), cell("p"), list)
 			}
 		}
 		text := b.String()
@@ -62,27 +65,30 @@ func badPlaces(t *testing.T, dir, form, column string, n, file, row int) (names 
 // among the rows from which types are guessed or after them. Without an action the error names the file and the row.
 func TestBadPlaces(t *testing.T) {
 	const n = 1003 // types are guessed from 1000 rows
-	of := []struct{ form, column string }{{"csv", "i"}, {"csv", "a"}, {"tsv", "d"}, {"jsonl", "i"}, {"jsonl", "a"}}
+	of := []struct{ form, column, option string }{{"csv", "i", "header=true"}, {"csv", "i", ""}, {"csv", "a", ""},
+		{"csv", "p", "header=true"}, {"tsv", "d", ""}, {"tsv", "p", ""}, {"jsonl", "i", ""}, {"jsonl", "a", ""},
+		{"jsonl", "p", "types=infer"}}
 	if testing.Short() {
 		of = of[:1]
 	}
 	for _, of := range of {
 		for place := range 9 {
 			file, row := place/3, []int{0, 1001, n - 1}[place%3]
-			t.Run(fmt.Sprintf("%s/%s/%d,%d", of.form, of.column, file, row), func(t *testing.T) {
+			option := strings.ReplaceAll(of.option, "=", " ")
+			t.Run(fmt.Sprintf("%s/%s/%s/%d,%d", of.form, of.column, option, file, row), func(t *testing.T) {
 				dir := t.TempDir()
 				names := badPlaces(t, dir, of.form, of.column, n, file, row)
-				checkBadPlace(t, dir, names, of.column, file*n+row, fmt.Sprintf("%s: row %d: column %s: ", names[file],
-					row, of.column))
+				place := fmt.Sprintf("%s: row %d: column %s: ", names[file], row, of.column)
+				checkBadPlace(t, dir, names, of.column, of.option, file*n+row, place)
 			})
 		}
 	}
 }
 
 // checkBadPlace loads texts of 3009 rows, in which the one with the given id has a bad value in column.
-func checkBadPlace(t *testing.T, dir string, names []string, column string, id int, place string) {
+func checkBadPlace(t *testing.T, dir string, names []string, column, option string, id int, place string) {
 	table, types := filepath.Join(dir, "t"), filepath.Join(dir, "types.txt")
-	if err := os.WriteFile(types, []byte("id int\ni int\nd date\na array<int>\n"), 0o666); err != nil {
+	if err := os.WriteFile(types, []byte("id int\ni int\nd date\np decimal(6,2)\na array<int>\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	told(t, "create "+table+" --schema "+types)
@@ -99,6 +105,9 @@ func checkBadPlace(t *testing.T, dir string, names []string, column string, id i
 	}{{"", cli.StatusCannot, 0, 0}, {"fail", cli.StatusCannot, 0, 0}, {"ignore", cli.StatusFine, 3008, 0},
 		{"force", cli.StatusFine, 3009, 1}, {"redirect --bad-records " + rejected, cli.StatusFine, 3008, 1}} {
 		line := "load " + table + " " + strings.Join(names, " ")
+		if option != "" {
+			line += " --source-opt " + option
+		}
 		if c.action != "" {
 			line += " --bad-action " + c.action
 		}

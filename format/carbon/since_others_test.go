@@ -24,7 +24,8 @@ import (
 // sparkTable is a table that stoa and CarbonData change in turn. What CarbonData 2.3.0 under Spark 3.1.1 does to the
 // files is done to them here: INSERT OVERWRITE and TRUNCATE TABLE mark every entry of tablestatus, also those of
 // compacted loads, as deleted and record no time; a dropped partition is marked in new segment files, and its directory
-// is removed.
+// is removed. An overwrite of a partition writes such files for the loads that have ended, too, and those that it has
+// written stay if it fails.
 type sparkTable struct {
 	t    *testing.T
 	dir  string
@@ -88,9 +89,10 @@ func (s *sparkTable) drop(day int32, overwrite bool) {
 	s.mark(func(list []map[string]string) []map[string]string {
 		for i, e := range list {
 			last := overwrite && i+1 == len(list)
+			ended := e["loadStatus"] != "Success"
 			if last {
 				e["updateStatusFileName"] = at
-			} else if e["loadStatus"] != "Success" || !s.without(e, dir, at) {
+			} else if ended && !overwrite || e["segmentFile"] == "" || !s.without(e, dir, at) {
 				continue
 			}
 			if e["updateDeltaStartTimestamp"] == "" {
@@ -105,6 +107,19 @@ func (s *sparkTable) drop(day int32, overwrite bool) {
 			s.t.Fatal(err)
 		}
 	}
+}
+
+// fail has an overwrite of a partition fail after it has written segment files for some loads.
+func (s *sparkTable) fail(day int32, some int) {
+	s.t.Helper()
+	began, dir := time.Now().UnixMilli(), "/day="+arrow.Date32(18000+day).FormattedString()
+	for _, e := range entries(s.t, s.dir) {
+		if some--; some >= 0 && e["segmentFile"] != "" {
+			s.without(e, dir, fmt.Sprint(time.Now().UnixMilli()))
+		}
+	}
+	time.Sleep(2 * time.Millisecond)
+	s.nothing(began)
 }
 
 // without writes a segment file in which a partition is dropped, and reports whether others are left.
@@ -153,12 +168,12 @@ func (s *sparkTable) change(r *rand.Rand) string {
 	from := r.Int32N(s.next)
 	to := from + r.Int32N(60)
 	day := r.Int32N(5)
-	switch what := r.IntN(11); {
+	switch what := r.IntN(13); {
 	case what < 2:
 		s.load(1+r.Int32N(9), -1)
 		return "load"
-	case what == 2:
-		s.nothing()
+	case what == 2 && !s.days:
+		s.nothing(time.Now().UnixMilli() - 1)
 		return "load of nothing"
 	case what == 3:
 		where := fmt.Sprintf("id >= %d and id < %d", from, to)
@@ -188,6 +203,9 @@ func (s *sparkTable) change(r *rand.Rand) string {
 		s.drop(day, false)
 		maps.DeleteFunc(s.rows, func(id int32, _ bool) bool { return id%5 == day })
 		return fmt.Sprint("drop of partition ", day)
+	case what > 10 && s.days:
+		s.fail(day, r.IntN(1+len(entries(t, s.dir))))
+		return fmt.Sprint("failed overwrite of partition ", day)
 	case what > 7 && s.days:
 		maps.DeleteFunc(s.rows, func(id int32, _ bool) bool { return id%5 == day })
 		s.load(1, day)
@@ -203,8 +221,8 @@ func (s *sparkTable) change(r *rand.Rand) string {
 	return "nothing"
 }
 
-// nothing adds the entry of a load without rows.
-func (s *sparkTable) nothing() {
+// nothing adds the entry of a load without rows, or of one that failed.
+func (s *sparkTable) nothing(began int64) {
 	s.t.Helper()
 	now := time.Now().UnixMilli()
 	s.mark(func(list []map[string]string) []map[string]string {
@@ -216,7 +234,7 @@ func (s *sparkTable) nothing() {
 			}
 		}
 		return append(list, map[string]string{"loadName": strconv.Itoa(last + 1), "loadStatus": "Marked for Delete",
-			"dataSize": "0", "indexSize": "0", "loadStartTime": fmt.Sprint(now - 1), "timestamp": fmt.Sprint(now)})
+			"dataSize": "0", "indexSize": "0", "loadStartTime": fmt.Sprint(began), "timestamp": fmt.Sprint(now)})
 	})
 }
 
@@ -388,7 +406,7 @@ func TestSinceTruncatedStream(t *testing.T) {
 	s := &sparkTable{t: t, dir: newOrders(t, carbon.TableSpec{}), rows: map[int32]bool{}}
 	s.load(2, -1) // 0, 1
 	before := pause()
-	s.nothing()
+	s.nothing(time.Now().UnixMilli() - 1)
 	s.mark(func(list []map[string]string) []map[string]string {
 		e := list[1]
 		e["fileFormat"], e["loadStartTime"] = "ROW_V1", e["timestamp"]
@@ -411,5 +429,28 @@ func TestSinceTruncatedStream(t *testing.T) {
 		if want == nil && !unknown || want != nil && (err != nil || !slices.Equal(rows, want)) {
 			t.Errorf("at %s: got %v, %v, want %v", at, rows, err, want)
 		}
+	}
+}
+
+// TestSinceFailedOverwrite: segment files that an overwrite has written before it failed were never in use.
+func TestSinceFailedOverwrite(t *testing.T) {
+	s := &sparkTable{t: t, days: true, rows: map[int32]bool{}}
+	s.dir = newOrders(t, carbon.TableSpec{Partition: []string{"day"}})
+	s.load(8, -1)
+	s.load(8, -1)
+	s.fail(1, 2)
+	before, at := s.now(), pause()
+	s.load(1, 2)
+	s.drop(2, true)
+	maps.DeleteFunc(s.rows, func(id int32, _ bool) bool { return id%5 == 2 && id < s.next-5 })
+	if got := ids(t, s.dir, nil); !slices.Equal(got, s.now()) {
+		t.Fatalf("got %v, want %v", got, s.now())
+	}
+	if got, err := idsAt(t.Context(), s.dir, at); err != nil || !slices.Equal(got, before) {
+		t.Errorf("at that time: got %v, %v, want %v", got, err, before)
+	}
+	deleted, added, err := changesSince(t.Context(), s.dir, at)
+	if got := applied(before, deleted, added); err != nil || !slices.Equal(got, s.now()) {
+		t.Errorf("since: got %v by %v, %v, %v, want %v", got, deleted, added, err, s.now())
 	}
 }

@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"stoa"
 	"stoa/fault"
@@ -20,7 +19,7 @@ func (l *loading) firstBad(ctx context.Context, c *stoa.Changer, t *stoa.Table, 
 		spec.Filter != nil, spec.Limit > 0, spec.Rows != vec.Range{}: // positions in the file are not those of the rows
 		return err
 	}
-	oo.Opts = withOption(maps.Clone(oo.Opts), "types", "string")
+	oo.Opts = withOption(oo.Opts, "types", "string")
 	o.DryRun, o.Tasks, o.Bad = true, 1, stoa.BadIgnore
 	for _, s := range t.Sources() {
 		var bad error

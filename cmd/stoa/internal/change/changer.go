@@ -132,11 +132,13 @@ func wantsWhere(where string) error {
 	return nil
 }
 
-// withOption adds an option to opts.
+// withOption returns opts with one more option.
 func withOption(opts map[string]string, key, v string) map[string]string {
-	if opts == nil {
-		opts = map[string]string{}
+	out := map[string]string{key: v}
+	for k, x := range opts {
+		if k != key {
+			out[k] = x
+		}
 	}
-	opts[key] = v
-	return opts
+	return out
 }

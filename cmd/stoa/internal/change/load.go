@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,7 +307,7 @@ func openAlike(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptio
 	t, err := source.OpenAll(a, ctx, paths, o)
 	if errors.Is(err, fault.Invalid) && o.Opts["schema"] == "" && o.Opts["types"] == "" {
 		as := o
-		as.Opts = withOption(maps.Clone(o.Opts), "types", "string")
+		as.Opts = withOption(o.Opts, "types", "string")
 		if t, err := source.OpenAll(a, ctx, paths, as); err == nil {
 			return t, as, nil
 		}

@@ -1,11 +1,13 @@
 package since
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,15 +16,17 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
+	"stoa/internal/sorted"
 )
 
 // load is an entry of tablestatus or its history, with the times between which its rows were visible.
 type load struct {
 	status.Load
 	from, until int64
-	sure        int64   // of a load that ended without a time: it was visible until then, and from until on it was not
-	into        *load   // of a load that was compacted
-	parts       []*load // of a compaction: the loads that it merged
+	sure        int64    // of a load that ended without a time: it was visible until then, and from until on it was not
+	into        *load    // of a load that was compacted
+	parts       []*load  // of a compaction: the loads that it merged
+	files       []string // the segment files that it has had, as far as they are there, ascending by time
 }
 
 const forever = math.MaxInt64
@@ -52,7 +56,9 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 		return nil, nil, err
 	}
 	ends = map[string]int64{}
+	over := overwrites{at: map[int64]bool{}}
 	for _, l := range append(past, m.Loads...) {
+		over.add(&l)
 		x := &load{Load: l, until: forever}
 		switch {
 		case l.Counts() && (l.Status == status.StatusStreaming || l.SegmentID() != l.Name):
@@ -83,11 +89,39 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 			list = append(list, x)
 		}
 	}
-	return list, ends, bounded(ctx, m, list)
+	if err := segmentFiles(ctx, m, list, &over); err != nil {
+		return nil, nil, err
+	}
+	return list, ends, bounded(ctx, m, list, &over)
+}
+
+// overwrites are CarbonData's overwrites of partitions. Each writes a segment file for every entry of tablestatus with
+// such a partition, also for those of loads that have ended.
+type overwrites struct {
+	at     map[int64]bool // the times of those that succeeded
+	failed [][2]int64     // the times between which loads ran that failed, and may have been such
+}
+
+// add adds what the entry of a load says.
+func (o *overwrites) add(l *status.Load) {
+	if at, ok := status.Millis(l.Updates); ok {
+		o.at[at] = true
+		return
+	}
+	began, ok1 := status.Millis(l.Start)
+	ended, ok2 := status.Millis(l.Timestamp)
+	if ok1 && ok2 && !l.Counts() && l.Merged == "" && l.ChangedAt() == "" && !timeless(l) {
+		o.failed = append(o.failed, [2]int64{began, ended})
+	}
+}
+
+// stray reports whether a segment file of the time at was written by an overwrite that failed.
+func (o *overwrites) stray(at int64) bool {
+	return !o.at[at] && slices.ContainsFunc(o.failed, func(x [2]int64) bool { return x[0] <= at && at <= x[1] })
 }
 
 // bounded sets from when and until when the rows of loads were visible where the times of their entries do not say it.
-func bounded(ctx context.Context, m *table.Managed, list []*load) error {
+func bounded(ctx context.Context, m *table.Managed, list []*load, over *overwrites) error {
 	by := map[string]*load{}
 	for _, x := range list {
 		by[x.Name] = x
@@ -113,7 +147,7 @@ func bounded(ctx context.Context, m *table.Managed, list []*load) error {
 		if !timeless(&x.Load) {
 			continue
 		}
-		if err := bound(ctx, m, x, list); err != nil {
+		if err := bound(ctx, m, x, list, over); err != nil {
 			return err
 		}
 	}
@@ -131,64 +165,100 @@ func begun(list []*load) map[int64]int64 {
 	return ends
 }
 
-// segmentFiles returns the names of a table's segment files, which it has from its first load on, by segment.
-func segmentFiles(ctx context.Context, m *table.Managed) (map[string][]string, error) {
-	out := map[string][]string{}
+// segmentFiles finds the segment files of loads. A table has them from its first load on.
+func segmentFiles(ctx context.Context, m *table.Managed, list []*load, over *overwrites) error {
+	of := map[string]*load{}
+	for _, x := range list {
+		of[x.Name] = x
+	}
 	for info, err := range m.Tree.List(ctx, path.Join(m.Path, "Metadata", "segments")) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		base := path.Base(info.Name)
-		if of, _ := status.SegmentOf(base); strings.HasSuffix(base, ".segment") {
-			out[of] = append(out[of], base)
+		name, at := status.SegmentOf(base)
+		if x := of[name]; x != nil && strings.HasSuffix(base, ".segment") && (base == x.Segment || !over.stray(at)) {
+			x.files = append(x.files, base)
 		}
 	}
-	return out, nil
+	for _, x := range list {
+		sorted.By(x.files, func(a, b string) int { return cmp.Compare(stampOf(a), stampOf(b)) })
+	}
+	return nil
 }
 
-// bound sets the times between which a load ended without a time. It was visible when it was loaded, and when it was
-// changed last. If its newest segment file has no partition left, it ended with that. Else all loads ended at once, and
-// so before any load of which rows are still visible.
-func bound(ctx context.Context, m *table.Managed, x *load, list []*load) error {
-	_, own := status.SegmentOf(x.Segment)
-	changed, _ := status.Millis(x.UpdateTo)
-	x.sure = max(x.from, own, changed)
+// stampOf returns the time in the name of a segment file.
+func stampOf(name string) int64 {
+	_, at := status.SegmentOf(name)
+	return at
+}
+
+// bound sets the times between which a load ended without a time. It was visible when it was loaded and, in a table
+// without partitions, when it was changed last. If an overwrite left it no partition, it had ended by then. Else all
+// loads ended at once, and so before any load of which rows are still visible.
+func bound(ctx context.Context, m *table.Managed, x *load, list []*load, over *overwrites) error {
+	x.sure = x.from
+	if changed, _ := status.Millis(x.UpdateTo); m.TableSchema.Partition == nil {
+		x.sure = max(x.from, stampOf(x.Segment), changed)
+	}
 	if streamed(&x.Load) {
 		x.sure = x.from - 1 // nor is it known when its rows came
 	}
 	if m.TableSchema.Partition != nil {
-		files, err := segmentFiles(ctx, m)
-		if err != nil {
-			return err
-		}
-		at, last := int64(0), x.Load
-		for _, name := range files[x.Name] {
-			_, stamp := status.SegmentOf(name)
-			at = max(at, stamp)
-		}
-		last.Segment = x.Name + "_" + status.FormatMillis(at) + ".segment"
-		switch left, _, err := m.Left(ctx, &last); {
+		switch at, err := emptied(ctx, m, x, over); {
 		case err != nil: // with clean: it may have been one without partitions
 			return nil
-		case left == 0:
-			x.sure, x.until = at-1, at
+		case at > 0:
+			if x.until = at; survived(list, x.from, at) {
+				x.sure = at - 1
+			}
 			return nil
 		}
 	}
 	x.until = max(time.Now().UnixMilli(), x.sure+1)
 	for _, l := range list {
-		last := l
-		for last.into != nil {
-			last = last.into
-		}
-		if last.Counts() && l.from > x.sure {
+		if l.from > x.sure && l.counts() {
 			x.until = min(x.until, l.from)
 		}
 	}
 	return nil
+}
+
+// emptied returns the time of the first overwrite that left a load no partition; 0 if there was none.
+func emptied(ctx context.Context, m *table.Managed, x *load, over *overwrites) (int64, error) {
+	for _, name := range x.files {
+		last, at := x.Load, stampOf(name)
+		if last.Segment = name; at <= x.from || !over.at[at] {
+			continue
+		}
+		left, _, err := m.Left(ctx, &last)
+		if err != nil {
+			return 0, err
+		}
+		if left == 0 {
+			return at, nil
+		}
+	}
+	return 0, nil
+}
+
+// survived reports whether rows of an earlier load than one of the time from were still visible at a later time. Then
+// the table was not truncated in between.
+func survived(list []*load, from, at int64) bool {
+	return slices.ContainsFunc(list, func(l *load) bool {
+		return l.from <= from && (l.counts() || !timeless(&l.Load) && l.until >= at)
+	})
+}
+
+// counts reports whether rows of the load are visible now, in it or in the load that it was compacted to.
+func (l *load) counts() bool {
+	for l.into != nil {
+		l = l.into
+	}
+	return l.Counts()
 }
 
 // arriving is the error about a time at which the rows of a stream came one after the other.

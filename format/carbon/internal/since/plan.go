@@ -246,14 +246,10 @@ func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, er
 	if l.Segment == "" || p.u.used(current) <= when || current <= l.from {
 		return l.Segment, nil
 	}
-	files, err := segmentFiles(ctx, p.m)
-	if err != nil {
-		return "", err
-	}
-	best, at := "", int64(-1)
-	for _, name := range files[l.Name] {
-		if _, stamp := status.SegmentOf(name); p.u.used(stamp) <= max(when, l.from) && stamp > at {
-			best, at = name, stamp
+	best := ""
+	for _, name := range l.files {
+		if p.u.used(stampOf(name)) <= max(when, l.from) {
+			best = name
 		}
 	}
 	if best == "" && p.m.Drops(ctx, &l.Load) {
