@@ -23,10 +23,18 @@ import (
 type load struct {
 	status.Load
 	from, until int64
-	sure        int64    // of a load that ended without a time: it was visible until then, and from until on it was not
-	into        *load    // of a load that was compacted
-	parts       []*load  // of a compaction: the loads that it merged
-	files       []string // the segment files that it has had, as far as they are there, ascending by time
+	sure        int64         // of a load that ended without a time: visible until then, and from until on not
+	into        *load         // of a load that was compacted
+	parts       []*load       // of a compaction: the loads that it merged
+	files       []segmentFile // those that are there, ascending by time
+}
+
+// segmentFile is a segment file of a load. If it is doubtful, an overwrite that failed may have written it; then it was
+// never in use.
+type segmentFile struct {
+	name     string
+	at       int64
+	doubtful bool
 }
 
 const forever = math.MaxInt64
@@ -99,7 +107,7 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, ends map[string
 // such a partition, also for those of loads that have ended.
 type overwrites struct {
 	at     map[int64]bool // the times of those that succeeded
-	failed [][2]int64     // the times between which loads ran that failed, and may have been such
+	failed [][2]int64     // the times between which loads ran that failed or had no rows, and may have been such
 }
 
 // add adds what the entry of a load says.
@@ -108,15 +116,20 @@ func (o *overwrites) add(l *status.Load) {
 		o.at[at] = true
 		return
 	}
-	began, ok1 := status.Millis(l.Start)
-	ended, ok2 := status.Millis(l.Timestamp)
-	if ok1 && ok2 && !l.Counts() && l.Merged == "" && l.ChangedAt() == "" && !timeless(l) {
-		o.failed = append(o.failed, [2]int64{began, ended})
+	began, ok := status.Millis(l.Start)
+	if !ok || l.Counts() || l.Merged != "" || l.ChangedAt() != "" || timeless(l) {
+		return
 	}
+	ended, ok := status.Millis(l.Timestamp)
+	if !ok {
+		ended = forever // it was killed, or still runs
+	}
+	o.failed = append(o.failed, [2]int64{began, ended})
 }
 
-// stray reports whether a segment file of the time at was written by an overwrite that failed.
-func (o *overwrites) stray(at int64) bool {
+// doubtful reports whether a segment file of the time at may have been written by an overwrite that failed. Beside it,
+// others can have changed the table.
+func (o *overwrites) doubtful(at int64) bool {
 	return !o.at[at] && slices.ContainsFunc(o.failed, func(x [2]int64) bool { return x[0] <= at && at <= x[1] })
 }
 
@@ -180,12 +193,13 @@ func segmentFiles(ctx context.Context, m *table.Managed, list []*load, over *ove
 		}
 		base := path.Base(info.Name)
 		name, at := status.SegmentOf(base)
-		if x := of[name]; x != nil && strings.HasSuffix(base, ".segment") && (base == x.Segment || !over.stray(at)) {
-			x.files = append(x.files, base)
+		if x := of[name]; x != nil && strings.HasSuffix(base, ".segment") {
+			own := at < x.from || status.FormatMillis(at) == x.Start // the load wrote it
+			x.files = append(x.files, segmentFile{base, at, !own && base != x.Segment && over.doubtful(at)})
 		}
 	}
 	for _, x := range list {
-		sorted.By(x.files, func(a, b string) int { return cmp.Compare(stampOf(a), stampOf(b)) })
+		sorted.By(x.files, func(a, b segmentFile) int { return cmp.Compare(a.at, b.at) })
 	}
 	return nil
 }
@@ -197,8 +211,8 @@ func stampOf(name string) int64 {
 }
 
 // bound sets the times between which a load ended without a time. It was visible when it was loaded and, in a table
-// without partitions, when it was changed last. If an overwrite left it no partition, it had ended by then. Else all
-// loads ended at once, and so before any load of which rows are still visible.
+// without partitions, when it was changed last. If an overwrite or drop left it no partition, it had ended by then.
+// Else all loads ended at once, and so before any load of which rows are still visible.
 func bound(ctx context.Context, m *table.Managed, x *load, list []*load, over *overwrites) error {
 	x.sure = x.from
 	if changed, _ := status.Millis(x.UpdateTo); m.TableSchema.Partition == nil {
@@ -207,16 +221,20 @@ func bound(ctx context.Context, m *table.Managed, x *load, list []*load, over *o
 	if streamed(&x.Load) {
 		x.sure = x.from - 1 // nor is it known when its rows came
 	}
+	perhaps := int64(0)
 	if m.TableSchema.Partition != nil {
-		switch at, err := emptied(ctx, m, x, over); {
-		case err != nil: // with clean: it may have been one without partitions
+		f, last, err := emptied(ctx, m, x)
+		if err != nil { // with clean: it may have been one without partitions
 			return nil
-		case at > 0:
-			if x.until = at; survived(list, x.from, at) {
-				x.sure = at - 1
+		}
+		if f.at > 0 {
+			// A drop writes segment files for visible loads only, and an overwrite for those that have ended, too.
+			if x.until = f.at; last == 0 && (!over.at[f.at] || survived(list, x.from, f.at)) {
+				x.sure = f.at - 1
 			}
 			return nil
 		}
+		perhaps = last
 	}
 	x.until = max(time.Now().UnixMilli(), x.sure+1)
 	for _, l := range list {
@@ -224,25 +242,29 @@ func bound(ctx context.Context, m *table.Managed, x *load, list []*load, over *o
 			x.until = min(x.until, l.from)
 		}
 	}
+	x.until = max(x.until, perhaps)
 	return nil
 }
 
-// emptied returns the time of the first overwrite that left a load no partition; 0 if there was none.
-func emptied(ctx context.Context, m *table.Managed, x *load, over *overwrites) (int64, error) {
-	for _, name := range x.files {
-		last, at := x.Load, stampOf(name)
-		if last.Segment = name; at <= x.from || !over.at[at] {
+// emptied returns the first segment file of a load that has no partition left, and the time of the last doubtful one
+// before it; 0 if there is none.
+func emptied(ctx context.Context, m *table.Managed, x *load) (first segmentFile, doubtful int64, err error) {
+	for _, f := range x.files {
+		last := x.Load
+		if last.Segment = f.name; f.at <= x.from {
 			continue
 		}
-		left, _, err := m.Left(ctx, &last)
-		if err != nil {
-			return 0, err
-		}
-		if left == 0 {
-			return at, nil
+		left, _, err := m.Counting(ctx, &last)
+		switch {
+		case err != nil:
+			return segmentFile{}, 0, err
+		case len(left) == 0 && f.doubtful:
+			doubtful = f.at
+		case len(left) == 0:
+			return f, doubtful, nil
 		}
 	}
-	return 0, nil
+	return segmentFile{}, doubtful, nil
 }
 
 // survived reports whether rows of an earlier load than one of the time from were still visible at a later time. Then

@@ -247,9 +247,14 @@ func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, er
 		return l.Segment, nil
 	}
 	best := ""
-	for _, name := range l.files {
-		if p.u.used(stampOf(name)) <= max(when, l.from) {
-			best = name
+	var doubtful []segmentFile // after the best
+	for _, f := range l.files {
+		switch {
+		case p.u.used(f.at) > max(when, l.from):
+		case f.doubtful:
+			doubtful = append(doubtful, f)
+		default:
+			best, doubtful = f.name, nil
 		}
 	}
 	if best == "" && p.m.Drops(ctx, &l.Load) {
@@ -259,5 +264,42 @@ func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, er
 	if best == "" {
 		best = l.Segment
 	}
+	for _, f := range doubtful {
+		if err := p.certain(ctx, l, best, f); err != nil {
+			return "", err
+		}
+	}
 	return best, nil
+}
+
+// certain returns an error unless a doubtful segment file makes no difference to an earlier one: it has the same
+// partitions, or it was never in use, as the next one, which was, has a partition that it lacks. No change brings a
+// partition back.
+func (p *plan) certain(ctx context.Context, l *load, before string, f segmentFile) error {
+	next := l.Segment
+	for _, x := range l.files {
+		if x.at > f.at && !x.doubtful {
+			next = x.name
+			break
+		}
+	}
+	var counting [3]map[string]bool
+	for i, name := range []string{before, f.name, next} {
+		then := l.Load
+		then.Segment = name
+		var err error
+		if counting[i], _, err = p.m.Counting(ctx, &then); err != nil {
+			return err
+		}
+	}
+	for dir := range counting[2] {
+		if !counting[1][dir] {
+			return nil
+		}
+	}
+	if maps.Equal(counting[0], counting[1]) {
+		return nil
+	}
+	return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: which partitions segment %s had then is "+
+		"not known: %s may be of an overwrite that failed", l.Name, f.name)
 }

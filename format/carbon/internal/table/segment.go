@@ -218,23 +218,24 @@ func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places
 
 // Drops reports whether l's segment file has partitions that were dropped or overwritten since it was loaded.
 func (t *Managed) Drops(ctx context.Context, l *status.Load) bool {
-	left, all, err := t.Left(ctx, l)
-	return err == nil && left < all
+	left, all, err := t.Counting(ctx, l)
+	return err == nil && len(left) < all
 }
 
-// Left returns how many of the locations in l's segment file count, and how many there are.
-func (t *Managed) Left(ctx context.Context, l *status.Load) (left, all int, err error) {
+// Counting returns the locations in l's segment file that count, and how many there are in all.
+func (t *Managed) Counting(ctx context.Context, l *status.Load) (counting map[string]bool, all int, err error) {
 	var s status.SegmentFile
 	if l.Segment == "" {
-		return 0, 0, fs.ErrNotExist
+		return nil, 0, fs.ErrNotExist
 	}
 	err = status.ReadJSON(ctx, t.Tree, t.segmentFileOf(l), t.Opts.Limits, &s)
-	for _, f := range s.Locations {
+	counting = map[string]bool{}
+	for k, f := range s.Locations {
 		if f.Status == status.StatusSuccess {
-			left++
+			counting[k] = true
 		}
 	}
-	return left, len(s.Locations), err
+	return counting, len(s.Locations), err
 }
 
 // pendingSegmentFile returns the segment file of a load in progress, which tablestatus does not name yet; "" if there
