@@ -318,3 +318,36 @@ func TestBloomIndex(t *testing.T) {
 		t.Errorf("with another file: got %q, want %q", found, want)
 	}
 }
+
+// TestDropDependents: a table is not dropped from under what depends on it, and not if another table depends on it.
+func TestDropDependents(t *testing.T) {
+	for _, x := range []struct {
+		name, says string
+		disable    bool // possible
+	}{{"main", "secondary index tables", true}, {"index", "a main table", false}, {"spatial", "", false}} {
+		c, dir := derived(t, x.name)
+		for _, dry := range []bool{true, false} {
+			_, err := c.Drop(t.Context(), stoa.DropOptions{DryRun: dry})
+			if x.says != "" && (!errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), x.says)) ||
+				x.says == "" && err != nil {
+				t.Errorf("%s, dry %v: %v", x.name, dry, err)
+			}
+		}
+		_, err := os.Stat(dir)
+		if gone := errors.Is(err, os.ErrNotExist); gone != (x.says == "") {
+			t.Errorf("%s: dropped: %v", x.name, gone)
+		}
+		if x.says == "" {
+			continue
+		}
+		if c, err = stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = c.DisableDependents(t.Context(), false); (err == nil) != x.disable {
+			t.Fatalf("%s: %v", x.name, err)
+		}
+		if _, err = c.Drop(t.Context(), stoa.DropOptions{}); (err == nil) != x.disable {
+			t.Errorf("%s, after its dependents were disabled: %v", x.name, err)
+		}
+	}
+}

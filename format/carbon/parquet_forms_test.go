@@ -2,9 +2,11 @@ package carbon_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +122,57 @@ func TestParquetSegmentForms(t *testing.T) {
 		}
 		if !c.reads && snapshot(t, table) != before {
 			t.Errorf("%s: the refused segment changed the table", c.name)
+		}
+	}
+}
+
+// TestParquetSegmentNames: files that Spark's listings leave out are none of a segment, and one with a name that Hadoop
+// cannot have is refused. So is a column of bytes, whatever its file.
+func TestParquetSegmentNames(t *testing.T) {
+	today := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := dated(today, today, arrow.Millisecond)
+	for name, want := range map[string]string{
+		"b.parquet": "18 rows", "_a=b.parquet": "18 rows", "_b.parquet": "9 rows", ".b.parquet": "9 rows",
+		"b.parquet._COPYING_": "9 rows", "b:c.parquet": "colon", "bytes": "column of bytes",
+	} {
+		dir := t.TempDir()
+		table, place, rows := filepath.Join(dir, "visits"), filepath.Join(dir, "more"), now
+		if name == "bytes" {
+			sc := arrow.NewSchema([]arrow.Field{{Name: "b", Type: arrow.PrimitiveTypes.Int8, Nullable: true}}, nil)
+			b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, sc)
+			b.Field(0).(*array.Int8Builder).Append(3)
+			rows = b.NewRecordBatch()
+		}
+		err := errors.Join(carbon.CreateTable(table, dir, carbon.TableSpec{Schema: rows.Schema()}),
+			os.Mkdir(place, 0o777))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []string{"a.parquet", name} {
+			writeForm(t, filepath.Join(place, n), rows, arrow.Metadata{}, nil)
+		}
+		ch, err := stoa.OpenChanger(t.Context(), table, stoa.OpenOptions{Opts: external})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ch.AddSegment(t.Context(), stoa.AddSegmentOptions{
+			NewSegment: format.NewSegment{Path: place, Format: "parquet"}})
+		got := ""
+		if err == nil {
+			x, err := stoa.Open(t.Context(), table, stoa.OpenOptions{Opts: external})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := x.Count(t.Context(), stoa.ScanSpec{})
+			if err := errors.Join(err, x.Close()); err != nil {
+				t.Fatal(err)
+			}
+			got = fmt.Sprint(n, " rows")
+		} else if errors.Is(err, fault.Unsupported) {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,8 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 		for _, n := range names {
 			switch {
 			case err != nil:
+			case n == format.IndexTables && cmd.Name() == "drop":
+				a.Note("%s: its %s stay: drop them with CarbonData", name, n)
 			case n == format.IndexTables:
 				a.Note("%s: its %s are not changed; CarbonData 2.2 and later read what they lack without them", name, n)
 			default:
@@ -134,11 +137,8 @@ func wantsWhere(where string) error {
 
 // withOption returns opts with one more option.
 func withOption(opts map[string]string, key, v string) map[string]string {
-	out := map[string]string{key: v}
-	for k, x := range opts {
-		if k != key {
-			out[k] = x
-		}
-	}
+	out := map[string]string{}
+	maps.Copy(out, opts)
+	out[key] = v
 	return out
 }

@@ -248,6 +248,9 @@ func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Droppe
 	if err := checkIdle(p.Dir); err != nil {
 		return out, err
 	}
+	if err := checkAlone(p); err != nil {
+		return out, err
+	}
 	out.Dir = p.Dir
 	err = filepath.WalkDir(p.Dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -67,6 +67,27 @@ func checkDescribed(ctx context.Context, p format.TablePlace) error {
 	return refuseDependents(*t, p.Dir)
 }
 
+// checkAlone returns Unsupported if something outside of a table that is to be dropped depends on it: views and index
+// tables, which would stay, and the views would be read again once another table has its name; or a main table of which
+// it is an index. What lies within the table goes with it. Of a table with a damaged schema nothing is known.
+func checkAlone(p format.TablePlace) error {
+	t, err := ReadTableSchema(p.Dir)
+	if err != nil {
+		return nil
+	}
+	t.Properties = without(t.Properties, "indexexists", "spatial_index", "index_handler")
+	if p.Disabled {
+		t.Properties = without(t.Properties, layout.ViewsProperty, layout.IndexTablesProperty)
+	}
+	if list := t.Dependents(); len(list) > 0 {
+		return fault.Unsupportedf(fault.Span{Object: filepath.Join(p.Dir, "Metadata", "schema")}, "",
+			"the table has %s, which CarbonData drops with it and stoa does not: drop it with CarbonData (a table "+
+				"with views or index tables can be dropped with Changer.DisableDependents)",
+			strings.Join(list, " and "))
+	}
+	return nil
+}
+
 func readableSchema(ctx context.Context, p format.TablePlace, except ...string) (*layout.TableSchema, error) {
 	if err := checkReadable(ctx, p, except...); err != nil {
 		return nil, err

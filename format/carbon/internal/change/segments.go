@@ -85,8 +85,8 @@ func AddForeign(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 	}
 	sum := LoadSummary{}
 	for _, e := range list {
-		if n := e.Name(); e.IsDir() || n[0] == '_' || n[0] == '.' {
-			continue // CarbonData does not list directories, and Spark does not read files with such names
+		if e.IsDir() || status.HiddenFromSpark(e.Name()) {
+			continue // nor does CarbonData list directories
 		}
 		if err := check(filepath.ToSlash(filepath.Join(full, e.Name()))); err != nil {
 			return "", err

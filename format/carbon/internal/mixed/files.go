@@ -3,6 +3,7 @@ package mixed
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -130,6 +131,10 @@ func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 // fits returns an error if a Parquet file cannot be a segment of a table: for stoa, or for CarbonData under Spark,
 // which then fails on the whole table.
 func fits(ctx context.Context, m *table.Managed, name string) error {
+	if strings.Contains(path.Base(name), ":") {
+		return fault.Unsupportedf(fault.Span{Object: name}, "", "its name has a colon, which Hadoop takes for the "+
+			"end of a scheme%s", wayOut)
+	}
 	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name}, format.OpenOptions{Opts: AsSpark})
 	if err != nil {
 		return err
@@ -171,6 +176,10 @@ func complete(m *table.Managed, name string, r format.Reader) (columns []int, er
 				return nil, fault.Invalidf("%s: expected one column %s, found also %s: Spark does not tell them apart",
 					name, f.Name, x.Name)
 			}
+		}
+		if f.Type.ID() == arrow.INT8 {
+			return nil, fault.Unsupportedf(fault.Span{Object: name}, f.Name, "a column of bytes: CarbonData under "+
+				"Spark has no such type; `stoa load` copies the rows into the table")
 		}
 		if have := fields[at].Type; !sameType(f.Type, have) {
 			return nil, fault.Invalidf("%s: column %s: expected the table's type %s, found %s; `stoa load` "+

@@ -274,6 +274,13 @@ func SegmentOf(name string) (segment string, stamp int64) {
 	return "", -1
 }
 
+// HiddenFromSpark reports whether Spark's listings leave out a file with this name, which it then does not read in a
+// segment of Parquet (InMemoryFileIndex.shouldFilterOut, PartitioningAwareFileIndex.isDataPath).
+func HiddenFromSpark(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") && !strings.Contains(name, "=") ||
+		strings.HasSuffix(name, "._COPYING_")
+}
+
 // FileName has the parts of a data file's name.
 //
 //	part-0-0_batchno0-BUCKET-SEGMENT-TIME.snappy.carbondata     since 1.5

@@ -574,7 +574,7 @@ func (t *Managed) ForeignFiles(ctx context.Context, l *status.Load) (out []Forei
 	}
 	for _, p := range places {
 		for _, base := range p.Indexes {
-			if base == "" || base[0] == '_' || base[0] == '.' { // Spark does not read these
+			if base == "" || status.HiddenFromSpark(base) {
 				continue
 			}
 			full := path.Join(p.Dir, base)
