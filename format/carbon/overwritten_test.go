@@ -87,7 +87,11 @@ func TestOverwrittenPartitionElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := entries(t, dir)
-	list[0]["updateStatusFileName"] = "1795249949999"
+	const at = "1795249949999"
+	list[0]["updateStatusFileName"] = at
+	for _, e := range list { // each had such a partition
+		e["updateDeltaStartTimestamp"], e["updateDeltaEndTimestamp"] = at, at
+	}
 	b, err := json.Marshal(list)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "Metadata", "tablestatus"), b, 0o644)

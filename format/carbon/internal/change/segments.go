@@ -234,7 +234,7 @@ func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSu
 	for _, name := range layout.SortedKeys(have.Unreadable) {
 		return f, sum, have.Unreadable[name]
 	}
-	m, err := openManaged(ctx, format.TablePlace{Dir: dir})
+	m, err := openManaged(ctx, format.TablePlace{Dir: dir, External: true}) // refused before, if it must be
 	if err != nil {
 		return f, sum, err
 	}
