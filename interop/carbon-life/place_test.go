@@ -125,15 +125,30 @@ func (l *life) dropSegment(do func(segment string) error) error {
 	return do(s)
 }
 
-// clear returns a segment in the table's directory without deleted rows; "": there is none.
+// clear returns a segment in the table's directory without deleted rows; "": there is none. Of a file whose rows are
+// all deleted only the update status says so.
 func (l *life) clear() string {
-	b, err := os.ReadFile(filepath.Join(l.path(), "Metadata", "tablestatus"))
-	var list []struct{ LoadName, LoadStatus, UpdateDeltaEndTimestamp, Path string }
-	if err != nil || json.Unmarshal(b, &list) != nil {
-		return ""
+	type entry struct {
+		LoadName, LoadStatus, UpdateDeltaEndTimestamp, Path, UpdateStatusFileName string
+		SegmentName                                                               string // in an update status
+	}
+	read := func(name string) (list []entry) {
+		b, err := os.ReadFile(filepath.Join(l.path(), "Metadata", name))
+		if err != nil || json.Unmarshal(b, &list) != nil {
+			return nil
+		}
+		return list
+	}
+	list := read("tablestatus")
+	changed := map[string]bool{}
+	if len(list) > 0 && list[0].UpdateStatusFileName != "" {
+		for _, u := range read(list[0].UpdateStatusFileName) {
+			changed[u.SegmentName] = true
+		}
 	}
 	for _, e := range list {
-		if e.LoadStatus == "Success" && e.UpdateDeltaEndTimestamp == "" && (e.Path == "" || e.Path == "NA") {
+		if e.LoadStatus == "Success" && e.UpdateDeltaEndTimestamp == "" && !changed[e.LoadName] &&
+			(e.Path == "" || e.Path == "NA") {
 			return e.LoadName
 		}
 	}
