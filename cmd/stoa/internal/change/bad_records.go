@@ -23,7 +23,8 @@ type badRecords struct {
 	file, action string
 	out          *stoa.Writer // of the file; nil: there is no file
 	rows         int64
-	done         bool // the file is complete
+	done         bool   // the file is complete
+	of           string // of what rows are counted, for messages
 	texts        badTexts
 	first        func(number int64, why []format.Misfit) error // if not nil, gets the bad rows, and nothing else does
 }
@@ -100,7 +101,7 @@ func (x *badRecords) report(number int64, row arrow.RecordBatch, why []format.Mi
 	}
 	if x.rows++; x.rows <= maxReported {
 		for _, m := range why {
-			x.app.Note("row %d: column %s: %s", number, m.Column, m.Reason)
+			x.app.Note("row %d%s: column %s: %s", number, x.of, m.Column, m.Reason)
 		}
 	}
 	if x.out == nil {

@@ -63,9 +63,10 @@ func LoadCmd(a *cli.App) *cobra.Command {
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
 		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are matched by
-name. A column that the rows lack is null; a column that the table lacks is an error. The new segment
-becomes part of the table only after it was read back and compared; if anything fails, the table is
-unchanged, and stoa clean removes the remains.
+name. A column that the rows lack is null; a column that the table lacks is an error. Several PATHs are
+one table: they have the same columns in the same order, and are refused else. The new segment becomes
+part of the table only after it was read back and compared; if anything fails, the table is unchanged, and
+stoa clean removes the remains.
 
 Values of other types are accepted if they fit exactly. In CSV and JSON lines, the table's types are used
 to parse nested, binary, decimal and text columns, unless --schema gives others. The comparison covers the
@@ -193,6 +194,9 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if len(t.Sources()) > 1 {
+		l.bad.of = " of all files"
 	}
 	given, sc, scan := false, l.bad.schema(sc), t.Scan(ctx, spec)
 	if l.bad.asked() {

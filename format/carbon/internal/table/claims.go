@@ -146,24 +146,31 @@ func ownDir(rel string) bool {
 }
 
 // split splits a name into the directory of its table and the rest; rel is "." if the name is a table, or is not in any
-// table.
+// table. A directory NAME=VALUE is a partition's, but may also be somebody's, with tables below.
 func (c *claimer) split(name string) (table, rel string, err error) {
+	partitioned := -1 // where the first such directory begins
 	for at := 0; ; {
 		i := strings.IndexByte(name[at:], '/')
 		if i < 0 {
-			return name, ".", nil
+			break
 		}
 		at += i + 1
-		if first, _, _ := strings.Cut(name[at:], "/"); first == "Fact" || first == "Metadata" ||
-			first == carbonLocks || strings.Contains(first, "=") {
-			return name[:at-1], name[at:], nil
+		dir := name[:at-1]
+		if first, _, _ := strings.Cut(name[at:], "/"); first == "Fact" || first == "Metadata" || first == carbonLocks {
+			return dir, name[at:], nil
+		} else if strings.Contains(first, "=") && partitioned < 0 {
+			partitioned = at
 		}
-		if dir := name[:at-1]; dir != "" {
+		if dir != "" {
 			if is, err := isTable(c.ctx, c.tree, dir); is || err != nil {
 				return dir, name[at:], err
 			}
 		}
 	}
+	if partitioned >= 0 {
+		return name[:partitioned-1], name[partitioned:], nil
+	}
+	return name, ".", nil
 }
 
 // knownSegments returns the segments in the status of a table or in its history; nil if the status is damaged or

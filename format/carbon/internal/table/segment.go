@@ -89,11 +89,15 @@ func (h *Contents) fail(err error) {
 }
 
 // checkSize compares the data files of a segment with their size in tablestatus if no index names all of them. They may
-// be larger, because updates before release 2.0 added files without changing the size.
+// be larger, because updates before release 2.0 added files without changing the size. Those of a segment that does not
+// count may be gone, with clean, unless it is asked for.
 func (t *Managed) checkSize(ctx context.Context, l *status.Load, h *Contents) error {
 	want := status.ParseCount(l.DataSize)
 	switch {
-	case !l.Counts() || !h.Unknown && (len(h.names) > 0 || t.Drops(ctx, l)):
+	case !l.Counts() && !t.O.Wants(l), !h.Unknown && (len(h.names) > 0 || t.Drops(ctx, l)):
+	case want > h.Bytes && !l.Counts():
+		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s (%s): expected %d bytes of data "+
+			"files, found %d: clean removes them", l.Name, l.Status, want, h.Bytes)
 	case want > h.Bytes:
 		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s: expected %d bytes of data files, "+
 			"found %d; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
