@@ -113,7 +113,8 @@ func checkBadPlace(t *testing.T, dir string, names []string, column, option stri
 		}
 		st, _, said := told(t, line)
 		if st != c.status || st == cli.StatusCannot && !strings.Contains(said, place) ||
-			st == cli.StatusFine && !strings.Contains(said, fmt.Sprintf("row %d: column %s: ", id, column)) {
+			st == cli.StatusFine && !strings.Contains(said, fmt.Sprintf("row %d of all files: column %s: ", id,
+				column)) {
 			t.Errorf("%q: got %d, %s", c.action, st, said)
 		}
 		left += c.rows
