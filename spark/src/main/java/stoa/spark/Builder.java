@@ -3,6 +3,8 @@ package stoa.spark;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
@@ -12,6 +14,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.StructType;
 
 /** Takes from Spark what the scan can do itself. */
@@ -44,7 +47,7 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
     List<Predicate> rest = new ArrayList<>();
     List<String> texts = new ArrayList<>();
     for (Predicate p : all) {
-      String text = options.pushes() ? predicates.text(p) : null;
+      String text = options.pushes() && prints(p) ? predicates.text(p) : null;
       if (text != null && predicates.fits(texts, text)) {
         texts.add(text);
         taken.add(p);
@@ -55,6 +58,19 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
     pushed = taken.toArray(new Predicate[0]);
     where = String.join(" and ", texts);
     return rest.toArray(new Predicate[0]);
+  }
+
+  /** Whether Spark can print what it pushes: 4.2.0 fails on a null among binary values (LiteralValue.toString). */
+  private static boolean prints(Expression e) {
+    if (e instanceof Literal && ((Literal<?>) e).value() == null && ((Literal<?>) e).dataType() instanceof BinaryType) {
+      return false;
+    }
+    for (Expression c : e.children()) {
+      if (!prints(c)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   @Override public Predicate[] pushedPredicates() {
