@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/internal/pb"
 	"stoa/internal/sum"
 )
@@ -265,4 +268,61 @@ func newBlocks(t *testing.T, superblock []byte, files map[string][]byte) (out []
 		t.Fatalf("%d blocks", len(out))
 	}
 	return out
+}
+
+// TestVerifyOfUnclaimedBlocks: a block that no superblock names is an error of verify if ls lists rows of a column in
+// it, or that it cannot be read, unless it is expected.
+func TestVerifyOfUnclaimedBlocks(t *testing.T) {
+	cluster, _ := deadCluster(t)
+	var blocks []string
+	for name := range cluster {
+		if _, err := strconv.ParseUint(filepath.Base(name), 10, 64); err == nil && strings.HasPrefix(name, "tserver/") {
+			blocks = append(blocks, name)
+		}
+	}
+	slices.Sort(blocks)
+	in := t.TempDir()
+	writeFiles(t, in, cluster)
+	r := rand.New(rand.NewPCG(20, 7))
+	seen := map[string]int{}
+	for range 24 {
+		from := blocks[r.IntN(len(blocks))]
+		b := slices.Clone(cluster[from])
+		switch r.IntN(3) {
+		case 0:
+			b = b[:len(b)-1-r.IntN(len(b)-1)]
+		case 1:
+			b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+		}
+		id, err := strconv.ParseUint(filepath.Base(from), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stray := filepath.Join(in, filepath.Dir(from), fmt.Sprintf("%016d", id+5_000_000))
+		if err := os.WriteFile(stray, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var list []struct{ Kind, Rows, Problem string }
+		_, said, _ := told(t, "ls --unnamed -f json "+in)
+		if err := json.Unmarshal([]byte(said), &list); err != nil || len(list) != 1 {
+			t.Fatal(said, err)
+		}
+		want, what := cli.StatusFine, list[0].Kind
+		if what == "" && list[0].Problem != "" || what == "column file" && list[0].Rows != "0" {
+			want = cli.StatusDamage
+		}
+		seen[what]++
+		got, out, errs := told(t, "verify "+in)
+		expected, more, _ := told(t, "verify "+in+" --source-opt unclaimed=true")
+		if got != want || expected != cli.StatusFine {
+			t.Errorf("%s, %d of %d bytes, %v: status %d, want %d; expected %d: %s%s%s", from, len(b),
+				len(cluster[from]), list[0], got, want, expected, out, errs, more)
+		}
+		if err := os.Remove(stray); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen[""] < 3 || seen["column file"] < 3 {
+		t.Errorf("%v", seen)
+	}
 }

@@ -235,7 +235,14 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 			v.Emit(*x)
 		}
 	}
-	return nil
+	if known {
+		return nil
+	}
+	found, err := s.Unread(v.ctx)
+	for _, x := range found {
+		v.Emit(x)
+	}
+	return err
 }
 
 // missing reports tablets that the table must have.

@@ -108,15 +108,10 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 // unclaimed returns the blocks with rows that no superblock claims, those of each owner apart. Those that several
 // copies of a server have are there once.
 func (s *Servers) unclaimed(ctx context.Context, owners Owners) (out []stray, err error) {
-	seen, servers := map[string]bool{}, map[*fs.FS][]*loose{}
-	readable := map[string]bool{}
-	for _, f := range s.All {
-		if servers[f], err = s.Loose(ctx, f); err != nil {
-			return out, err
-		}
-		for _, x := range servers[f] {
-			readable[fmt.Sprint(f.UUID, x.ID)] = readable[fmt.Sprint(f.UUID, x.ID)] || x.Err == nil
-		}
+	seen := map[string]bool{}
+	servers, readable, err := s.allLoose(ctx)
+	if err != nil {
+		return out, err
 	}
 	for _, f := range s.All {
 		if f.MetaDir == "" && owners == nil {
@@ -159,6 +154,31 @@ func (s *Servers) unclaimed(ctx context.Context, owners Owners) (out []stray, er
 		}
 	}
 	return out, nil
+}
+
+// allLoose returns the blocks of each server that no superblock claims, and which of them some copy of it can read.
+func (s *Servers) allLoose(ctx context.Context) (servers map[*fs.FS][]*loose, readable map[string]bool, err error) {
+	servers, readable = map[*fs.FS][]*loose{}, map[string]bool{}
+	for _, f := range s.All {
+		if servers[f], err = s.Loose(ctx, f); err != nil {
+			return servers, readable, err
+		}
+		for _, x := range servers[f] {
+			readable[fmt.Sprint(f.UUID, x.ID)] = readable[fmt.Sprint(f.UUID, x.ID)] || x.Err == nil
+		}
+	}
+	return servers, readable, nil
+}
+
+// Unread returns the findings about blocks that no superblock claims and that no copy can read, one per server.
+func (s *Servers) Unread(ctx context.Context) (out []region.Finding, err error) {
+	servers, readable, err := s.allLoose(ctx)
+	for _, f := range s.All {
+		if x := unreadable(f, servers[f], readable); x != nil && !slices.Contains(out, x.Finding) {
+			out = append(out, x.Finding)
+		}
+	}
+	return out, err
 }
 
 // unreadable returns a finding about blocks that cannot be read, of which no copy of the server can; nil if there are
