@@ -42,3 +42,27 @@ func TestDrifts(t *testing.T) {
 		}
 	}
 }
+
+// TestDriftsOfParts: CarbonData renames a nested column with its parts, and drops it without naming them.
+func TestDriftsOfParts(t *testing.T) {
+	col := func(id, name string, invisible bool) ColumnSchema {
+		return ColumnSchema{ID: id, Name: name, Type: TypeString, Invisible: invisible}
+	}
+	for _, x := range []struct {
+		dropped, whole, part bool // dropped by the history; invisible
+		sound                bool
+	}{{true, true, true, true}, {false, false, true, false}, {false, true, true, false}, {false, false, false, true},
+		{true, false, true, false}} {
+		s := TableSchema{
+			Columns: []ColumnSchema{col("1", "a", false), col("2", "n", x.whole), col("3", "n.val.b", x.part)},
+			History: []Evolution{{Added: []ColumnSchema{col("2", "n", false), col("3", "n.val.b", false)},
+				Removed: []ColumnSchema{col("2", "o", false), col("3", "o.val.b", false)}}},
+		}
+		if x.dropped {
+			s.History = append(s.History, Evolution{Removed: []ColumnSchema{col("2", "n", false)}})
+		}
+		if got := len(s.Drifts()) == 0; got != x.sound {
+			t.Errorf("%+v: sound %v, %+v", x, got, s.Drifts())
+		}
+	}
+}

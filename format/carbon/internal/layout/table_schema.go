@@ -206,12 +206,32 @@ func (s *TableSchema) Drifts() (out []Drift) {
 	for _, id := range SortedKeys(last) {
 		past := last[id]
 		at := slices.IndexFunc(s.Columns, func(c ColumnSchema) bool { return c.ID == id })
-		if why := driftOf(past, s.Columns, at, added[id]); why != "" {
+		why := driftOf(past, s.Columns, at, added[id])
+		if why == hidden && s.partOfDropped(past.Name, added) {
+			continue
+		}
+		if why != "" {
 			out = append(out, Drift{past, at, why, why == otherDefault})
 		}
 	}
 	return out
 }
+
+// partOfDropped reports whether a name is that of a part of a nested column that was dropped: of its drop the history
+// names only the whole, but of its renaming the parts, too.
+func (s *TableSchema) partOfDropped(name string, added map[string]bool) bool {
+	for i := strings.LastIndexByte(name, '.'); i > 0; i = strings.LastIndexByte(name[:i], '.') {
+		for k := range s.Columns {
+			c := &s.Columns[k]
+			if there, known := added[c.ID]; c.Name == name[:i] && c.Invisible && known && !there {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const hidden = "the history says that it was added, but it is invisible"
 
 const otherDefault = "its default differs from the one that it was added with"
 
@@ -234,7 +254,7 @@ func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string
 	}
 	switch c := &list[at]; {
 	case c.Invisible:
-		return "the history says that it was added, but it is invisible"
+		return hidden
 	case c.Name != past.Name:
 		return fmt.Sprintf("the column of its id is called %q", c.Name)
 	case text(c.Type) != text(past.Type) || c.Scale != past.Scale || c.Precision != past.Precision:
